@@ -1,0 +1,95 @@
+// The vocabulary of the public surface: options in, hits and figures out.
+//
+// Thread safety: plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+
+namespace vicinal {
+
+inline constexpr std::uint32_t kDimMax = 16384;
+// A coordinate's magnitude must stay below this; the squares of 16,384 of them fit a double, and the
+// products of two such vectors' lengths fit a float.
+inline constexpr float kMagnitudeLimit = 1e16f;
+
+enum class Metric : std::uint8_t { cosine = 0, ip = 1, l2 = 2 };
+enum class Originals : std::uint8_t { none = 0, float16 = 1, float32 = 2 };
+
+// How rows are grouped for sublinear search. `automatic` and `none` are the same flat index until
+// partitions exist; a count is rejected with UNSUPPORTED until then.
+struct Partitions {
+  enum class Mode : std::uint8_t { automatic = 0, none = 1, count = 2 };
+  Mode mode = Mode::automatic;
+  std::uint32_t count = 0;
+};
+
+struct IndexOptions {
+  std::uint32_t dim = 0;                    // 1..16384 coordinates
+  Metric metric = Metric::cosine;
+  std::uint8_t bits = 4;                    // 1, 2, 3, 4 or 8 a coordinate
+  Originals originals = Originals::none;
+  Partitions partitions;
+  std::uint64_t seed = 0;                   // of the rotation
+  std::uint64_t memory_bytes_max = 0;       // 0: no limit; beyond it writes get FULL
+  std::uint64_t retired_bytes_max = 0;      // 0: the default cap; beyond it writes get BUSY
+};
+
+// A row found. cosine and ip: larger is nearer. l2: the negative squared distance.
+struct Hit {
+  std::uint64_t id = 0;
+  float score = 0;
+};
+
+struct SearchOptions {
+  std::size_t k = 10;
+  // Only these ids may appear. Unknown ones are ignored; an empty list allows nothing.
+  std::optional<std::span<const std::uint64_t>> filter;
+  // Only rows with a score of at least this.
+  float min_score = -std::numeric_limits<float>::infinity();
+  // Only rows that come after this hit in result order: the next page.
+  std::optional<Hit> after;
+  // Standard deviations of the skip test, >= 0; infinity scores every row in full.
+  float certainty = 3.0f;
+  bool exhaustive = false;  // the same as an infinite certainty
+};
+
+struct WriteOptions {
+  // Reserved for durability and partial batches; a write is atomic and in memory.
+  std::uint32_t reserved = 0;
+};
+
+struct Receipt {
+  std::uint64_t sequence = 0;  // the first version that shows the write
+  std::uint64_t count = 0;     // rows added, replaced, or removed
+};
+
+// A moment's figures. Byte counts are of memory that was handed out and touched.
+struct Stats {
+  std::uint64_t rows = 0;            // live
+  std::uint64_t dead = 0;            // removed or replaced, memory not yet reused
+  std::uint64_t sequence = 0;
+  std::uint64_t segment_bytes = 0;   // sign planes, codes, factors, ids
+  std::uint64_t id_table_bytes = 0;
+  std::uint64_t version_bytes = 0;   // directories, live bits, tails of the current version
+  std::uint64_t retired_bytes = 0;   // waiting for a reader to move on
+  std::uint64_t shared_bytes = 0;    // slots, rings, rotation, codebook
+  std::uint64_t total_bytes = 0;     // the sum of the five above
+  std::uint32_t segments = 0;
+  std::uint32_t readers = 0;         // slots in use
+  std::uint32_t readers_max = 0;
+  std::uint32_t oldest_slot = 0;     // the slot that pins the oldest version; see oldest_sequence
+  std::uint64_t oldest_sequence = 0; // == sequence when no reader lags
+  std::uint32_t ring_depth = 0;      // messages waiting for the writer
+  std::uint32_t dim = 0;
+  std::uint32_t bits = 0;
+  Metric metric = Metric::cosine;
+  const char* kernel = "";           // the instruction set in use, for example "avx2"
+  std::uint64_t rows_estimated = 0;  // of the reader's last search: rows whose sign plane was read
+  std::uint64_t rows_scored = 0;     // of the reader's last search: rows scored by their whole code
+};
+
+}  // namespace vicinal

@@ -1,0 +1,57 @@
+// Sizes of everything that one row, one block and one query take, from dim and bits alone.
+//
+// Thread safety: immutable value.
+// I1: coded_dim is dim rounded up to 8; packed_row_bytes == coded_dim * bits / 8 exactly.
+// I2: a row of a segment takes plane_block_bytes / 32 + rest_bytes == packed_row_bytes bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "simd/kernels.hpp"
+
+namespace vicinal::quant {
+
+struct CodeLayout {
+  std::uint32_t dim = 0;
+  std::uint32_t coded_dim = 0;         // D
+  std::uint32_t bits = 0;
+  std::uint32_t groups = 0;            // G = D / 4
+  std::size_t sign_bytes = 0;          // D / 8, half-packed sign nibbles of one row
+  std::size_t rest_bytes = 0;          // D * (bits - 1) / 8
+  std::size_t packed_row_bytes = 0;    // D * bits / 8
+  std::size_t plane_block_bytes = 0;   // G * 16, the signs of 32 rows
+
+  [[nodiscard]] static constexpr CodeLayout of(std::uint32_t dim, std::uint32_t bits) noexcept {
+    CodeLayout layout;
+    layout.dim = dim;
+    layout.coded_dim = (dim + 7) / 8 * 8;
+    layout.bits = bits;
+    layout.groups = layout.coded_dim / simd::kGroupCoordinates;
+    layout.sign_bytes = layout.coded_dim / 8;
+    layout.rest_bytes = std::size_t{layout.coded_dim} * (bits - 1) / 8;
+    layout.packed_row_bytes = std::size_t{layout.coded_dim} * bits / 8;
+    layout.plane_block_bytes = std::size_t{layout.groups} * simd::kGroupBytes;
+    return layout;
+  }
+};
+
+// The three factors of a row, 12 bytes.
+struct RowFactors {
+  float scale = 0;          // length / <u, x_hat> in units of the signed integer levels
+  float plane_scale = 0;    // length / sum |u_j|
+  float plane_cosine2 = 0;  // (sum |u_j|)^2 / D, clamped to <= 1
+};
+static_assert(sizeof(RowFactors) == 12);
+
+// Calls `put(group, nibble)` for each group of a packed row's half-packed signs.
+template <class Put>
+inline void for_each_sign_nibble(const std::uint8_t* signs, std::uint32_t groups, Put put) {
+  const std::uint32_t half = groups / 2;
+  for (std::uint32_t i = 0; i < half; ++i) {
+    put(i, static_cast<std::uint8_t>(signs[i] & 15));
+    put(i + half, static_cast<std::uint8_t>(signs[i] >> 4));
+  }
+}
+
+}  // namespace vicinal::quant

@@ -1,0 +1,76 @@
+// Turns vectors into codes and queries into tables: rotation, codebook, encoding, preparation.
+//
+// Thread safety: a Quantiser is immutable after create and may be used by any number of threads, each
+// with scratch of its own.
+// I1: the same input gives the same bytes on every target, thread and batch size.
+// I2: no function but create and its destructor allocates.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "quant/codebook.hpp"
+#include "quant/layout.hpp"
+#include "quant/rotation.hpp"
+#include "simd/kernels.hpp"
+#include "vicinal/status.hpp"
+#include "vicinal/types.hpp"
+
+namespace vicinal::quant {
+
+// A query ready for the scan. The arrays lie in the scratch that it was prepared in.
+struct PreparedQuery {
+  simd::PlaneQuery plane;
+  simd::CodeQuery code;
+  float code_step = 0;      // unit inner product = (float(dot) * scale) * code_step
+  bool zero = false;        // the zero vector: no direction, scores by `metric_score` of 0
+};
+
+class Quantiser {
+ public:
+  // `bits` in {1, 2, 3, 4, 8}, 1 <= dim <= 16384: BAD_OPTION otherwise.
+  [[nodiscard]] static Result<std::unique_ptr<Quantiser>> create(std::uint32_t dim, Metric metric,
+                                                                 std::uint32_t bits,
+                                                                 std::uint64_t seed,
+                                                                 const simd::Kernels& kernels);
+
+  [[nodiscard]] const CodeLayout& layout() const noexcept { return layout_; }
+  [[nodiscard]] const simd::Levels& levels() const noexcept { return codebook_.levels(); }
+  [[nodiscard]] const simd::Kernels& kernels() const noexcept { return *kernels_; }
+  [[nodiscard]] Metric metric() const noexcept { return metric_; }
+  // Bytes that this object holds beside itself.
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
+  // NOT_FINITE(row, coordinate) at the first coordinate that is not finite or too large.
+  [[nodiscard]] static Status validate(const float* vector, std::uint32_t dim,
+                                       std::uint64_t row) noexcept;
+
+  // Scratch that `encode` and `decode` need; any alignment of 64.
+  [[nodiscard]] std::size_t encode_scratch_bytes() const noexcept;
+  // One valid vector of dim floats -> packed_row_bytes and the factors. cosine: the length counts as
+  // 1. The zero vector gives factors of 0.
+  void encode(const float* vector, std::byte* scratch, std::uint8_t* packed_row,
+              RowFactors* factors) const noexcept;
+
+  // Scratch that `prepare` needs, results included; aligned to 64.
+  [[nodiscard]] std::size_t prepare_scratch_bytes() const noexcept;
+  // One valid query of dim floats. `certainty` in [0, 64].
+  [[nodiscard]] PreparedQuery prepare(const float* query, float certainty,
+                                      std::byte* scratch) const noexcept;
+
+  // The vector that a packed row stands for, dim floats: unit length for cosine.
+  void decode(const std::uint8_t* packed_row, const RowFactors& factors, std::byte* scratch,
+              float* vector) const noexcept;
+
+ private:
+  Quantiser(CodeLayout layout, Metric metric, std::uint64_t seed, const simd::Kernels& kernels);
+
+  CodeLayout layout_;
+  Metric metric_;
+  const simd::Kernels* kernels_;
+  Rotation rotation_;
+  Codebook codebook_;
+};
+
+}  // namespace vicinal::quant
