@@ -1,0 +1,18 @@
+// The kernel tables that the target folders define, for dispatch.cpp alone.
+//
+// Thread safety: the tables are constants, usable before any constructor has run.
+// I1: a table declared here is compiled in exactly where its macro condition holds.
+// I2: no source of a target folder other than scalar/ defines or calls a shared inline function: the
+//     linker keeps one copy of such a function, and it could be one that needs the target's
+//     instructions, run on a machine that lacks them.
+#pragma once
+
+#include "simd/kernels.hpp"
+
+namespace vicinal::simd {
+
+namespace scalar {
+extern const Kernels kKernels;
+}
+
+}  // namespace vicinal::simd
