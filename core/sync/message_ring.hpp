@@ -1,0 +1,54 @@
+// A bounded queue of pointers from one producer to the writer.
+//
+// Thread safety: try_push by the lane's producer, try_pop by the holder of the writer's token, depth
+// and pending from any thread.
+// I1: one producer at a time, so no claim is shared and a producer that dies leaves no hole.
+// I2: what the producer wrote before try_push happens before what the writer does after try_pop.
+#pragma once
+
+#include <cstdint>
+
+#include "sync/atomic.hpp"
+
+namespace vicinal::sync {
+
+template <class T, std::uint32_t kCapacity>
+class MessageRing {
+ public:
+  static_assert((kCapacity & (kCapacity - 1)) == 0);
+
+  // False when the ring is full.
+  [[nodiscard]] bool try_push(T* message) noexcept {
+    const std::uint32_t tail = tail_.load(relaxed);  // ours
+    if (tail - head_.load(acquire) == kCapacity) return false;  // [ring-free]
+    slots_[tail % kCapacity] = message;
+    // seq_cst [ring]: a release for the message, and ordered before the producer's try of the
+    // writer's token, so that the holder who refuses it looks again (writer_token.hpp).
+    tail_.store(tail + 1, seq_cst);
+    return true;
+  }
+
+  // Null when the ring is empty.
+  [[nodiscard]] T* try_pop() noexcept {
+    const std::uint32_t head = head_.load(relaxed);  // the token's holder is alone
+    if (head == tail_.load(acquire)) return nullptr;  // [ring]
+    T* message = slots_[head % kCapacity];
+    head_.store(head + 1, release);  // [ring-free]: the slot may be written again
+    return message;
+  }
+
+  // seq_cst [ring]: ordered after the release of the writer's token.
+  [[nodiscard]] bool pending() const noexcept {
+    return tail_.load(seq_cst) != head_.load(relaxed);
+  }
+  [[nodiscard]] std::uint32_t depth() const noexcept {
+    return tail_.load(relaxed) - head_.load(relaxed);
+  }
+
+ private:
+  alignas(128) Atomic<std::uint32_t> tail_;  // the producer stores
+  alignas(128) Atomic<std::uint32_t> head_;  // the writer stores
+  alignas(128) T* slots_[kCapacity] = {};
+};
+
+}  // namespace vicinal::sync

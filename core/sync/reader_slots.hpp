@@ -1,0 +1,93 @@
+// Where each reader announces which versions it may be looking at.
+//
+// Thread safety: claim, release_slot and slot from any thread; the pin of a slot is stored only by its
+// owner; scan by the writer.
+// I1: a slot's line is stored to by its owner alone; claiming happens on other lines.
+// I2: a chunk is published before any of its slots is handed out, seq_cst, and never removed; a scan
+//     visits every slot of every published chunk, claimed or not. With release and acquire alone the
+//     writer could miss a chunk whose reader announced before the scan [chunk].
+// I3: a pin is IDLE, RANGE e ("some version from e on") or EXACT s ("version s and no other").
+#pragma once
+
+#include <cstdint>
+
+#include "sync/atomic.hpp"
+#include "sync/slot_claims.hpp"
+#include "vicinal/status.hpp"
+
+namespace vicinal::sync {
+
+inline constexpr std::uint32_t kChunkSlots = 64;
+inline constexpr std::uint32_t kReaderSlotsMax = 4096;
+
+// A pin's value: kind in the low two bits, a sequence or generation above them.
+struct Pin {
+  enum class Kind : std::uint8_t { idle = 0, range = 1, exact = 2 };
+  Kind kind = Kind::idle;
+  std::uint64_t number = 0;
+
+  [[nodiscard]] static constexpr std::uint64_t range(std::uint64_t generation) noexcept {
+    return generation << 2 | 1;
+  }
+  [[nodiscard]] static constexpr std::uint64_t exact(std::uint64_t sequence) noexcept {
+    return sequence << 2 | 2;
+  }
+  [[nodiscard]] static constexpr Pin of(std::uint64_t word) noexcept {
+    return {static_cast<Kind>(word & 3), word >> 2};
+  }
+  // Whether an object reachable from versions birth <= s < retire must be kept for this pin.
+  [[nodiscard]] constexpr bool holds(std::uint64_t birth, std::uint64_t retire) const noexcept {
+    if (kind == Kind::exact) return birth <= number && number < retire;
+    return kind == Kind::range && number < retire;
+  }
+};
+
+struct alignas(128) ReaderSlot {
+  Atomic<std::uint64_t> pin;
+};
+static_assert(sizeof(ReaderSlot) == 128);
+
+class ReaderSlots {
+ public:
+  ReaderSlots() = default;
+  ReaderSlots(const ReaderSlots&) = delete;
+  ReaderSlots& operator=(const ReaderSlots&) = delete;
+  ~ReaderSlots();
+
+  // A free slot's number. BUSY(in use, limit) at the cap, FULL without memory.
+  [[nodiscard]] Result<std::uint32_t> claim() noexcept;
+  // Returns a slot whose pin is IDLE.
+  void release_slot(std::uint32_t number) noexcept;
+
+  [[nodiscard]] ReaderSlot& slot(std::uint32_t number) noexcept;
+  [[nodiscard]] std::uint32_t in_use() const noexcept { return claims_.count(); }
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
+
+  // Calls visit(slot number, Pin) for every slot whose pin is not IDLE.
+  template <class Visit>
+  void scan(Visit visit) const noexcept {
+    for (std::uint32_t c = 0; c < kReaderSlotsMax / kChunkSlots; ++c) {
+      // seq_cst [chunk]: in the one order with the announcing store, so that a chunk whose reader
+      // announced before this scan is seen.
+      const Chunk* chunk = chunks_[c].load(seq_cst);
+      if (chunk == nullptr) return;
+      for (std::uint32_t i = 0; i < kChunkSlots; ++i) {
+        // seq_cst [pin]: follows the store of the newest version in the one order; as an acquire it
+        // also makes the reader's last accesses happen before a free.
+        const Pin pin = Pin::of(chunk->slots[i].pin.load(seq_cst));
+        if (pin.kind != Pin::Kind::idle) visit(c * kChunkSlots + i, pin);
+      }
+    }
+  }
+
+ private:
+  struct Chunk {
+    ReaderSlot slots[kChunkSlots];
+  };
+
+  SlotClaims<kReaderSlotsMax> claims_;
+  // Filled from the front; see I2.
+  Atomic<Chunk*> chunks_[kReaderSlotsMax / kChunkSlots];
+};
+
+}  // namespace vicinal::sync
