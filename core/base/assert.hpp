@@ -1,9 +1,14 @@
 // Assertions for our own bugs. What the outside world can cause is a Status, never an assertion.
 //
-// Thread safety: no state.
+// Thread safety: any thread may assert. The handler is set before other threads start.
+// I1: the core itself prints nothing: who wants the text of a failure installs a handler.
 #pragma once
 
 namespace vicinal {
+
+// Called with the failed expression before the program ends; the texts are literals.
+using AssertHandler = void (*)(const char* expression, const char* file, int line);
+void set_assert_handler(AssertHandler handler) noexcept;
 
 // Ends the program; never returns. `expression` is a literal.
 [[noreturn]] void assert_failed(const char* expression, const char* file, int line) noexcept;

@@ -1,0 +1,74 @@
+#include "vicinal/status.hpp"
+
+#include <cstddef>
+
+#include "base/assert.hpp"
+
+namespace vicinal {
+namespace {
+
+// By value of Code: appended to, never reordered.
+constexpr const char* kCodeNames[] = {
+    "OK",         "DIMENSION", "NOT_FINITE", "DUPLICATE_ID", "UNKNOWN_ID",  "BAD_ID",
+    "BAD_OPTION", "CORRUPT",   "VERSION",    "BUSY",         "FULL",        "READ_ONLY",
+    "CLOSED",     "ABORTED",   "UNSUPPORTED", "WOULD_BLOCK", "IO",
+};
+constexpr std::size_t kCodeCount = sizeof kCodeNames / sizeof kCodeNames[0];
+static_assert(kCodeCount == static_cast<std::size_t>(Code::io) + 1);
+
+// By value of OptionName.
+constexpr const char* kOptionNames[] = {
+    "an option", "dim",     "metric",    "bits",    "originals", "partitions",
+    "seed",      "k",       "certainty", "min_score", "after",   "filter",
+    "max_bytes", "readers", "ids_length", "handle", "path",
+};
+constexpr std::size_t kOptionCount = sizeof kOptionNames / sizeof kOptionNames[0];
+static_assert(kOptionCount == static_cast<std::size_t>(OptionName::path) + 1);
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+// The numbers come from anywhere, a file included: an unknown name is not our bug.
+std::string option_sentence(std::uint64_t option) {
+  const char* name = option < kOptionCount ? kOptionNames[option] : kOptionNames[0];
+  return std::string(name) + " is outside its documented range";
+}
+
+std::string limit_sentence(const char* what, std::uint64_t in_use, std::uint64_t limit) {
+  if (limit == 0) return std::string(what) + " (" + number(in_use) + " asked for)";
+  return std::string(what) + " (" + number(in_use) + " of " + number(limit) + " in use)";
+}
+
+}  // namespace
+
+const char* code_name(Code code) noexcept {
+  const auto index = static_cast<std::size_t>(code);
+  return index < kCodeCount ? kCodeNames[index] : "UNKNOWN";
+}
+
+std::string Status::message() const {
+  switch (code_) {
+    case Code::ok: return "no error";
+    case Code::dimension:
+      return "a vector has " + number(a_) + " coordinates where " + number(b_) + " were expected";
+    case Code::not_finite:
+      return "coordinate " + number(b_) + " of row " + number(a_) +
+             " is not finite or its magnitude is 1e16 or more";
+    case Code::duplicate_id: return "id " + number(a_) + " is already present";
+    case Code::unknown_id: return "id " + number(a_) + " is not present";
+    case Code::bad_id: return "an id is not a non-negative integer of the allowed range";
+    case Code::bad_option: return option_sentence(a_);
+    case Code::corrupt: return "the data is damaged: it fails its checksum or its bounds";
+    case Code::version: return "the file was written by a newer version";
+    case Code::busy: return limit_sentence("a bounded resource is taken", a_, b_);
+    case Code::full: return limit_sentence("the memory budget is reached", a_, b_);
+    case Code::read_only: return "the index cannot be written to any more";
+    case Code::closed: return "the index or reader is closed";
+    case Code::aborted: return "the caller's signal stopped the operation";
+    case Code::unsupported: return "this build or platform cannot do it";
+    case Code::would_block: return "the operation would wait where waiting is not allowed";
+    case Code::io: return "the operating system refused the operation (errno " + number(a_) + ")";
+  }
+  return "unknown error " + number(static_cast<std::uint64_t>(code_));
+}
+
+}  // namespace vicinal
