@@ -1,0 +1,154 @@
+// What JavaScript calls: a few dozen functions over addresses, the same in the shared-memory module
+// (raw exports) and in the thread-less one (Embind).
+//
+// Thread safety: an index's functions from any attached thread; a reader's and a message's from the one
+// thread that owns it; vic_index_pump from any thread (one at a time does the work).
+// I1: no 64-bit value crosses the boundary as an argument; blocks in linear memory carry them.
+// I2: a function returns a vicinal::Code (0 = ok) unless it says otherwise; the numbers of a Status lie
+//     in the block that the call was given.
+// I3: blocks are 8-byte aligned, little-endian, and never move while their owner lives. web/src/backend/
+//     blocks.ts mirrors them; a test compares vic_block_layout() with it.
+// I4: handles are addresses of objects that this header's functions made. A stale or foreign handle is
+//     refused by the TypeScript above, never seen here.
+#pragma once
+
+#include <cstdint>
+
+namespace vicinal::wasm {
+
+using Address = std::uint32_t;
+inline constexpr std::uint32_t kAbiVersion = 1;
+
+struct StatusBlock {      // 24 bytes
+  std::uint32_t code;     // 0
+  std::uint32_t padding;  // 4
+  std::uint64_t a;        // 8
+  std::uint64_t b;        // 16
+};
+
+struct OptionsBlock {               // vic_index_create: in; 40 bytes
+  std::uint32_t dim;                // 0
+  std::uint32_t metric;             // 4
+  std::uint32_t bits;               // 8
+  std::uint32_t originals;          // 12
+  std::uint64_t seed;               // 16
+  std::uint64_t memory_bytes_max;   // 24
+  std::uint64_t retired_bytes_max;  // 32
+};
+
+struct MessageBlock {            // one write
+  StatusBlock status;            // 0: when done: the outcome; else of the last encode
+  std::uint64_t sequence;        // 24: when done
+  std::uint64_t affected;        // 32: when done: rows added, replaced or removed
+  Address ids;                   // 40: u64[count]
+  Address staging;               // 44: f32[staging_rows * dim]
+  std::uint32_t staging_rows;    // 48
+  std::uint32_t count;           // 52
+  Address done;                  // 56: u32 word, 0 until done: may be waited on
+  std::uint32_t padding;         // 60
+};
+
+struct ReaderBlock {             // one reader's requests and results
+  StatusBlock status;            // 0
+  std::uint64_t id;              // 24: in of has and get
+  std::uint64_t after_id;        // 32: in of search, with has_after
+  float after_score;             // 40
+  std::uint32_t has_after;       // 44: 0 or 1
+  std::uint32_t k;               // 48
+  float min_score;               // 52: -Infinity for none
+  float certainty;               // 56: Infinity for exhaustive
+  std::uint32_t filtered;        // 60: 0 or 1
+  std::uint32_t filter_count;    // 64: ids in the filter buffer
+  std::uint32_t hit_count;       // 68: out of search
+  Address hit_ids;               // 72: u64[hit_count], valid until this reader's next call
+  Address hit_scores;            // 76: f32[hit_count], likewise
+  std::uint64_t sequence;        // 80: out of search, has, get and refresh: the version that answered
+  std::uint64_t rows;            // 88: out of refresh: live rows
+  std::uint64_t rows_estimated;  // 96: out of search
+  std::uint64_t rows_scored;     // 104
+  Address query;                 // 112: f32[dim], in of search, out of get
+  std::uint32_t found;           // 116: out of has and get
+};
+
+struct StatsBlock {              // vic_index_stats
+  std::uint64_t rows, dead, sequence;                                           // 0, 8, 16
+  std::uint64_t segment_bytes, id_table_bytes, version_bytes, retired_bytes;    // 24 .. 48
+  std::uint64_t shared_bytes, total_bytes, oldest_sequence;                     // 56, 64, 72
+  std::uint32_t segments, readers, readers_max, oldest_slot, ring_depth;        // 80 .. 96
+  std::uint32_t dim, bits, metric;                                              // 100, 104, 108
+  Address kernel;                                                               // 112: C string
+  std::uint32_t padding;                                                        // 116
+};
+
+enum class MessageKind : std::uint32_t { add = 0, upsert = 1, remove = 2, clear = 3 };
+
+}  // namespace vicinal::wasm
+
+extern "C" {
+using vic_address = std::uint32_t;
+
+// The number that the TypeScript must know: kAbiVersion.
+std::uint32_t vic_abi_version();
+// Address of u32[]: size of each block in the order above, then 0.
+vic_address vic_block_layout();
+
+// `bytes` of memory aligned to 64, or 0. For blocks that no object owns.
+vic_address vic_allocate(std::uint32_t bytes);
+void vic_release(vic_address memory);
+
+// Shared-memory module only. Before a thread may call anything else it needs a stack and a TLS area:
+// it claims one of vic_bootstrap_count() stacks by compare-exchange 0 -> 1 on u32 word i at
+// vic_bootstrap_claims(), sets the stack pointer to vic_bootstrap_stacks() + (i + 1) *
+// vic_bootstrap_stack_bytes(), calls vic_thread_area_create(tls bytes), gets the address of an area
+// (or 0), sets the stack pointer to area + vic_thread_area_bytes(tls bytes), calls
+// __wasm_init_tls(area), and stores 0 to the claim. The first four run without a stack: the owner reads
+// them and passes the numbers on. vic_thread_area_release is called by another thread, or last.
+vic_address vic_bootstrap_claims();
+vic_address vic_bootstrap_stacks();
+std::uint32_t vic_bootstrap_count();
+std::uint32_t vic_bootstrap_stack_bytes();
+vic_address vic_thread_area_create(std::uint32_t tls_bytes);
+std::uint32_t vic_thread_area_bytes(std::uint32_t tls_bytes);
+void vic_thread_area_release(vic_address area);
+// Whether this thread may sleep (not a page's main thread).
+void vic_set_may_block(std::uint32_t may_block);
+
+// options: OptionsBlock, status: StatusBlock. Returns the index's handle, 0 on error.
+vic_address vic_index_create(vic_address options, vic_address status);
+// One more owner of a handle; each is released once. The last release frees everything.
+void vic_index_retain(vic_address index);
+void vic_index_release(vic_address index);
+void vic_index_stats(vic_address index, vic_address stats);
+// After this every write and every search is CLOSED; memory stays until the last release.
+void vic_index_close(vic_address index);
+// The writer's doorbell: read the word, call vic_index_pump until it returns 0, then wait on the word.
+vic_address vic_index_doorbell(vic_address index);
+// Does the writer's work that is pending, at most about `budget_us` of it; returns messages completed.
+std::uint32_t vic_index_pump(vic_address index, std::uint32_t budget_us);
+
+// A write of `count` rows or ids; 0 without memory. kind: MessageKind. Fill ids; for add and upsert
+// also stage and encode every row. Returns the address of its MessageBlock, which is its handle.
+vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint32_t count);
+// Encodes staging rows 0..rows-1 as the message's rows first..first+rows-1. DIMENSION never; NOT_FINITE
+// with (row, coordinate) in the block's status.
+std::uint32_t vic_message_encode(vic_address message, std::uint32_t first, std::uint32_t rows);
+// Hands it to the writer and rings the doorbell. BUSY when the ring is full: try again later.
+std::uint32_t vic_message_submit(vic_address message);
+// 1 once the writer is done with it.
+std::uint32_t vic_message_done(vic_address message);
+// A message that was not submitted, or is done.
+void vic_message_release(vic_address message);
+
+// status: StatusBlock. Returns the reader's handle, the address of its ReaderBlock; 0 on error.
+vic_address vic_reader_open(vic_address index, vic_address status);
+void vic_reader_close(vic_address reader);
+// A reader of the version that is newest now, until it is closed; from a snapshot: of its version.
+vic_address vic_reader_snapshot(vic_address reader, vic_address status);
+// u64[count] for the ids of a filter, or 0 without memory; valid until the next call of this.
+vic_address vic_reader_filter_buffer(vic_address reader, std::uint32_t count);
+std::uint32_t vic_reader_search(vic_address reader);
+std::uint32_t vic_reader_has(vic_address reader);
+std::uint32_t vic_reader_get(vic_address reader);
+// Fills rows and sequence.
+std::uint32_t vic_reader_refresh(vic_address reader);
+}
