@@ -1,0 +1,79 @@
+// From id to slot: open addressing over 32-bit slots in 64 sub-tables, insert-only.
+//
+// Thread safety: one writer inserts; any reader of a pinned version looks up at the same time.
+// I1: an entry is a hint, never a fact: it says that a row with this id may be, have been, or become at
+//     that slot. An id that was replaced, or removed and added again, has several entries; a slot that
+//     was given up before it was published may have entries of other ids.
+// I2: every placement that a version can see was entered, in the sub-table that the version holds,
+//     before that version was published; entries are never removed, so a chain that leads to one is
+//     never cut. Hence no order is needed on the entries themselves: the version's publication is.
+// I3: a reader dereferences a candidate only after its own version says that the segment exists and that
+//     the row is below its count; anything else may be newer, and freed under it.
+// I4: at most one candidate matches in a version (version.hpp I5), so the first match is the answer.
+// I5: a sub-table that is three quarters full is rebuilt as a new object without the entries whose rows
+//     are dead in the newest published version; older versions keep the old one.
+#pragma once
+
+#include <cstdint>
+
+#include "base/random.hpp"
+#include "segment/segment.hpp"
+#include "sync/atomic.hpp"
+#include "sync/versioned.hpp"
+
+namespace vicinal::segment {
+
+inline constexpr std::uint32_t kSubTableBits = 6;
+inline constexpr std::uint32_t kSubTables = 1u << kSubTableBits;
+inline constexpr std::uint32_t kSubTableEntriesMin = 16;
+
+// `entry_capacity` (a power of two) entries follow the object.
+struct SubTable : sync::Versioned {
+  std::uint32_t entry_capacity = 0;
+  std::uint32_t used = 0;  // the writer's count of entries
+
+  using Entry = sync::Atomic<std::uint32_t>;  // slot + 1, 0: free
+
+  [[nodiscard]] const Entry* entries() const noexcept {
+    return reinterpret_cast<const Entry*>(this + 1);
+  }
+  [[nodiscard]] Entry* entries() noexcept { return reinterpret_cast<Entry*>(this + 1); }
+
+  // Null without memory.
+  [[nodiscard]] static SubTable* create(std::uint32_t entry_capacity) noexcept;
+
+  // The writer's; there is room (used < entry_capacity).
+  void insert(std::uint64_t hash, Slot slot) noexcept;
+};
+
+struct IdRoot : sync::Versioned {
+  SubTable* tables[kSubTables] = {};
+
+  [[nodiscard]] static constexpr std::uint64_t hash(std::uint64_t id) noexcept {
+    return mix64(id + 0x9e3779b97f4a7c15u);
+  }
+  [[nodiscard]] static constexpr std::uint32_t table_of(std::uint64_t hash) noexcept {
+    return static_cast<std::uint32_t>(hash >> (64 - kSubTableBits));
+  }
+
+  // The first candidate that matches(slot, id) accepts, or an invalid slot. At most as many steps as
+  // the sub-table has entries.
+  template <class Matches>
+  [[nodiscard]] Slot find(std::uint64_t id, Matches matches) const noexcept {
+    const std::uint64_t hashed = hash(id);
+    const SubTable* table = tables[table_of(hashed)];
+    if (table == nullptr) return {};
+    const std::uint32_t mask = table->entry_capacity - 1;
+    const SubTable::Entry* entries = table->entries();
+    for (std::uint32_t i = 0; i <= mask; ++i) {
+      const std::uint32_t entry =
+          entries[(static_cast<std::uint32_t>(hashed) + i) & mask].load(sync::relaxed);  // I2
+      if (entry == 0) return {};
+      const Slot slot{entry - 1};
+      if (matches(slot, id)) return slot;
+    }
+    return {};
+  }
+};
+
+}  // namespace vicinal::segment

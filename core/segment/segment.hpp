@@ -1,0 +1,101 @@
+// A slab of rows: sign planes by block, then each row's magnitudes, factors and id.
+//
+// Thread safety: the writer fills rows that no published version shows; what a version shows never
+// changes. Readers read only rows below the count of their version's view.
+// I1: capacity is a power of two from 128 to 32,768, chosen when the segment is made; nothing may assume
+//     one size.
+// I2: a row is written once, before the version that first shows it is published.
+// I3: the plane of a block is written when its 32nd row is, so a version that shows only part of a
+//     block brings a copy of its plane (TailPlane); two rows share a byte there, all else is a row's own.
+// I4: every array is aligned to 64 and followed by simd::kOverread readable bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/assert.hpp"
+#include "quant/layout.hpp"
+#include "simd/kernels.hpp"
+#include "sync/versioned.hpp"
+
+namespace vicinal::segment {
+
+inline constexpr std::uint32_t kSegmentRowsMin = 128;
+inline constexpr std::uint32_t kSegmentRowsMax = 32768;
+inline constexpr std::uint32_t kSlotRowBits = 15;
+inline constexpr std::uint32_t kSegmentsMax = std::uint32_t{1} << (32 - kSlotRowBits);
+static_assert(std::uint32_t{1} << kSlotRowBits == kSegmentRowsMax);
+
+// Where a row lives: segment number and row, in 32 bits. The last one is never used.
+struct Slot {
+  std::uint32_t value = ~std::uint32_t{0};
+
+  static constexpr Slot of(std::uint32_t segment, std::uint32_t row) noexcept {
+    return {segment << kSlotRowBits | row};
+  }
+  [[nodiscard]] constexpr std::uint32_t segment() const noexcept { return value >> kSlotRowBits; }
+  [[nodiscard]] constexpr std::uint32_t row() const noexcept {
+    return value & (kSegmentRowsMax - 1);
+  }
+  [[nodiscard]] constexpr bool valid() const noexcept { return value != ~std::uint32_t{0}; }
+  friend constexpr bool operator==(Slot, Slot) noexcept = default;
+};
+
+class Segment : public sync::Versioned {
+ public:
+  // Null without memory. `number` is its place in the directory of every version that shows it.
+  [[nodiscard]] static Segment* create(const quant::CodeLayout& layout, std::uint32_t number,
+                                       std::uint32_t capacity) noexcept;
+  static void destroy_segment(sync::Versioned* segment) noexcept;
+
+  [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
+
+  // The whole block's plane; valid for blocks whose 32 rows a version shows.
+  [[nodiscard]] const std::uint8_t* plane(std::uint32_t block) const noexcept {
+    VICINAL_DEBUG_ASSERT(block < capacity_ / simd::kBlockRows);
+    return planes_ + block * plane_block_bytes_;
+  }
+  [[nodiscard]] const std::uint8_t* rest(std::uint32_t row) const noexcept {
+    VICINAL_DEBUG_ASSERT(row < capacity_);
+    return rests_ + row * rest_bytes_;
+  }
+  [[nodiscard]] const float* scales() const noexcept { return scales_; }
+  [[nodiscard]] const float* plane_scales() const noexcept { return plane_scales_; }
+  [[nodiscard]] const float* plane_cosines2() const noexcept { return plane_cosines2_; }
+  [[nodiscard]] const std::uint64_t* ids() const noexcept { return ids_; }
+  [[nodiscard]] quant::RowFactors factors(std::uint32_t row) const noexcept {
+    return {scales_[row], plane_scales_[row], plane_cosines2_[row]};
+  }
+
+  // The writer's side.
+  [[nodiscard]] std::uint8_t* mutable_plane(std::uint32_t block) noexcept {
+    return planes_ + block * plane_block_bytes_;
+  }
+  void store_row(std::uint32_t row, const std::uint8_t* rest, const quant::RowFactors& factors,
+                 std::uint64_t id) noexcept;
+
+  // Memory that `rows` rows touch, in whole pages; what the figures count.
+  [[nodiscard]] std::size_t touched_bytes(std::uint32_t rows) const noexcept;
+  // Address space that a segment of this capacity takes.
+  [[nodiscard]] static std::size_t slab_bytes(const quant::CodeLayout& layout,
+                                              std::uint32_t capacity) noexcept;
+
+ private:
+  Segment() = default;
+  ~Segment() = default;
+
+  std::uint32_t number_ = 0;
+  std::uint32_t capacity_ = 0;
+  std::size_t plane_block_bytes_ = 0;
+  std::size_t rest_bytes_ = 0;
+  std::uint8_t* planes_ = nullptr;  // the slab's start
+  std::uint8_t* rests_ = nullptr;
+  float* scales_ = nullptr;
+  float* plane_scales_ = nullptr;
+  float* plane_cosines2_ = nullptr;
+  std::uint64_t* ids_ = nullptr;
+  std::size_t slab_bytes_ = 0;
+};
+
+}  // namespace vicinal::segment
