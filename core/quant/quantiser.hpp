@@ -29,7 +29,7 @@ struct PreparedQuery {
 
 class Quantiser {
  public:
-  // `bits` in {1, 2, 3, 4, 8}, 1 <= dim <= 16384: BAD_OPTION otherwise.
+  // `bits` in {1, 2, 3, 4, 8}, 1 <= dim <= 16384: BAD_OPTION otherwise. FULL without memory.
   [[nodiscard]] static Result<std::unique_ptr<Quantiser>> create(std::uint32_t dim, Metric metric,
                                                                  std::uint32_t bits,
                                                                  std::uint64_t seed,
@@ -46,7 +46,7 @@ class Quantiser {
   [[nodiscard]] static Status validate(const float* vector, std::uint32_t dim,
                                        std::uint64_t row) noexcept;
 
-  // Scratch that `encode` and `decode` need; any alignment of 64.
+  // Scratch that `encode` and `decode` need; aligned to 64.
   [[nodiscard]] std::size_t encode_scratch_bytes() const noexcept;
   // One valid vector of dim floats -> packed_row_bytes and the factors. cosine: the length counts as
   // 1. The zero vector gives factors of 0.
@@ -55,16 +55,19 @@ class Quantiser {
 
   // Scratch that `prepare` needs, results included; aligned to 64.
   [[nodiscard]] std::size_t prepare_scratch_bytes() const noexcept;
-  // One valid query of dim floats. `certainty` in [0, 64].
+  // One valid query of dim floats. `certainty` in [0, 64]. For the zero query every estimate, error
+  // and dot is 0.
   [[nodiscard]] PreparedQuery prepare(const float* query, float certainty,
                                       std::byte* scratch) const noexcept;
 
-  // The vector that a packed row stands for, dim floats: unit length for cosine.
+  // The vector that a packed row stands for, dim floats: unit length for cosine. Any bytes and any
+  // finite factors give finite coordinates or infinities, never a read out of bounds.
   void decode(const std::uint8_t* packed_row, const RowFactors& factors, std::byte* scratch,
               float* vector) const noexcept;
 
  private:
-  Quantiser(CodeLayout layout, Metric metric, std::uint64_t seed, const simd::Kernels& kernels);
+  Quantiser(CodeLayout layout, Metric metric, Rotation rotation,
+            const simd::Kernels& kernels) noexcept;
 
   CodeLayout layout_;
   Metric metric_;

@@ -1,0 +1,189 @@
+#include "quant/codebook.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "base/assert.hpp"
+
+namespace vicinal::quant {
+namespace {
+
+// Beyond nine standard deviations lies less than 1e-18 of the density.
+constexpr double kReach = 9;
+// The integration step, in standard deviations; five-point Gauss-Legendre is exact to 1e-15 there.
+constexpr double kPiece = 0.25;
+// Plain Lloyd steps first, until Newton's method converges; it then needs about five steps.
+constexpr int kLloydSteps = 24;
+constexpr int kNewtonSteps = 12;
+// Steps of the numerical integral that places the first guess.
+constexpr int kGuessSteps = 4096;
+
+// base^exponent by repeated squaring: no libm, and the same order of products everywhere.
+[[nodiscard]] double power(double base, std::uint32_t exponent) noexcept {
+  double result = 1;
+  for (; exponent != 0; exponent /= 2) {
+    if (exponent % 2 != 0) result *= base;
+    base *= base;
+  }
+  return result;
+}
+
+// (1 - t^2)^((D - 3) / 2); D is even, so the exponent is an integer and a half.
+[[nodiscard]] double density(std::uint32_t coded_dim, double t) noexcept {
+  const double base = 1 - t * t;
+  return power(base, (coded_dim - 4) / 2) * std::sqrt(base);
+}
+
+[[nodiscard]] double support(std::uint32_t coded_dim) noexcept {
+  const double reach = kReach / std::sqrt(double{1} * coded_dim);
+  return reach < 1 ? reach : 1;
+}
+
+// The best quantiser's levels lie about as densely as the cube root of the density (Panter, Dite,
+// "Quantization distortion in pulse-count modulation", 1951). The cube root's exponent is rounded
+// down: a first guess needs no more.
+[[nodiscard]] double guess_density(std::uint32_t coded_dim, double t) noexcept {
+  return power(1 - t * t, (coded_dim - 3) / 6);
+}
+
+void first_guess(std::uint32_t coded_dim, std::uint32_t count, double* levels) noexcept {
+  const double step = support(coded_dim) / kGuessSteps;
+  double total = 0;
+  for (int i = 0; i < kGuessSteps; ++i) total += guess_density(coded_dim, (i + 0.5) * step);
+  const double share = total / (2.0 * count);  // level m stands at 2m + 1 shares
+  double sum = 0;
+  std::uint32_t m = 0;
+  for (int i = 0; i < kGuessSteps; ++i) {
+    const double weight = guess_density(coded_dim, (i + 0.5) * step);
+    while (m < count && sum + weight >= share * (2 * m + 1)) {
+      levels[m] = (i + (share * (2 * m + 1) - sum) / weight) * step;
+      ++m;
+    }
+    sum += weight;
+  }
+  VICINAL_ASSERT(m == count);
+}
+
+// One pass over the cells: each level's centroid, and how it moves with the cell's two ends.
+struct Cells {
+  double centroid[kMagnitudesMax];
+  double by_low[kMagnitudesMax];   // d centroid / d lower end
+  double by_high[kMagnitudesMax];  // d centroid / d upper end
+};
+
+void measure(std::uint32_t coded_dim, std::uint32_t count, const double* levels,
+             Cells* cells) noexcept {
+  double low = 0;
+  double density_low = density(coded_dim, 0);
+  for (std::uint32_t m = 0; m < count; ++m) {
+    const bool last = m + 1 == count;
+    const double high = last ? support(coded_dim) : (levels[m] + levels[m + 1]) / 2;
+    const double density_high = density(coded_dim, high);
+    const Moments moments = density_moments(coded_dim, low, high);
+    VICINAL_ASSERT(moments.weight > 0);
+    const double centroid = moments.first / moments.weight;
+    cells->centroid[m] = centroid;
+    cells->by_low[m] = m == 0 ? 0 : density_low * (centroid - low) / moments.weight;
+    cells->by_high[m] = last ? 0 : density_high * (high - centroid) / moments.weight;
+    low = high;
+    density_low = density_high;
+  }
+}
+
+// Solves level = centroid(levels) by one Newton step: the system is tridiagonal, since a centroid
+// depends on its own level and its two neighbours.
+void newton_step(std::uint32_t count, const Cells& cells, double* levels) noexcept {
+  double upper[kMagnitudesMax];
+  double right[kMagnitudesMax];
+  for (std::uint32_t m = 0; m < count; ++m) {
+    const double below = -cells.by_low[m] / 2;
+    const double above = -cells.by_high[m] / 2;
+    double diagonal = 1 + below + above;
+    double value = cells.centroid[m] - levels[m];
+    if (m > 0) {
+      diagonal -= below * upper[m - 1];
+      value -= below * right[m - 1];
+    }
+    VICINAL_ASSERT(diagonal > 0);
+    upper[m] = above / diagonal;
+    right[m] = value / diagonal;
+  }
+  double move = 0;
+  for (std::uint32_t m = count; m-- > 0;) {
+    move = right[m] - (m + 1 == count ? 0 : upper[m] * move);
+    levels[m] += move;
+  }
+}
+
+}  // namespace
+
+Moments density_moments(std::uint32_t coded_dim, double low, double high) noexcept {
+  VICINAL_ASSERT(low >= 0 && low <= high && high <= 1);
+  // Gauss-Legendre nodes and weights of five points on [-1, 1].
+  constexpr double kNodes[5] = {-0.90617984593866399, -0.53846931010568309, 0,
+                                0.53846931010568309, 0.90617984593866399};
+  constexpr double kWeights[5] = {0.23692688505618909, 0.47862867049936647, 0.56888888888888889,
+                                  0.47862867049936647, 0.23692688505618909};
+  const double width = high - low;
+  const double wanted = width * std::sqrt(double{1} * coded_dim) / kPiece;
+  const int pieces = 1 + static_cast<int>(wanted);
+  const double half = width / pieces / 2;
+  Moments moments;
+  for (int piece = 0; piece < pieces; ++piece) {
+    const double middle = low + (2 * piece + 1) * half;
+    for (int i = 0; i < 5; ++i) {
+      const double t = middle + half * kNodes[i];
+      const double weight = kWeights[i] * half * density(coded_dim, t);
+      moments.weight += weight;
+      moments.first += weight * t;
+    }
+  }
+  return moments;
+}
+
+void lloyd_max(std::uint32_t coded_dim, std::uint32_t count, double* levels) noexcept {
+  VICINAL_ASSERT(coded_dim >= 8 && coded_dim % 8 == 0);
+  VICINAL_ASSERT(count >= 1 && count <= kMagnitudesMax);
+  first_guess(coded_dim, count, levels);
+  Cells cells;
+  for (int step = 0; step < kLloydSteps + kNewtonSteps; ++step) {
+    measure(coded_dim, count, levels, &cells);
+    if (step < kLloydSteps) {
+      for (std::uint32_t m = 0; m < count; ++m) levels[m] = cells.centroid[m];
+    } else {
+      newton_step(count, cells, levels);
+    }
+  }
+  for (std::uint32_t m = 1; m < count; ++m) VICINAL_ASSERT(levels[m] > levels[m - 1]);
+}
+
+Codebook::Codebook(std::uint32_t coded_dim, std::uint32_t bits) noexcept {
+  VICINAL_ASSERT((bits >= 1 && bits <= 4) || bits == 8);
+  levels_.bits = bits;
+  const std::uint32_t count = magnitudes();
+  double ideal[kMagnitudesMax];
+  lloyd_max(coded_dim, count, ideal);
+
+  largest_ = ideal[count - 1];
+  const double top = bits == 8 ? 8191 : 127;
+  for (std::uint32_t m = 0; m < count; ++m) {
+    const double scaled = ideal[m] / largest_ * top;
+    if (bits == 8) {
+      levels_.wide[m] = static_cast<std::int16_t>(scaled + 0.5);
+    } else {
+      // Odd levels only: the nearest odd one, as (level + 127) / 2.
+      levels_.biased[m] = static_cast<std::uint8_t>((scaled + 127) / 2 + 0.5);
+    }
+    VICINAL_ASSERT(level(m) >= 1 && (m == 0 || level(m) > level(m - 1)));  // I2
+  }
+  VICINAL_ASSERT(level(count - 1) == (bits == 8 ? 8191 : 127));  // I2
+
+  for (float& threshold : levels_.thresholds) threshold = std::numeric_limits<float>::infinity();
+  for (std::uint32_t m = 0; m + 1 < count; ++m) {
+    const double middle = (level(m) + level(m + 1)) * 0.5;
+    levels_.thresholds[m] = static_cast<float>(middle * (largest_ / top));
+    VICINAL_ASSERT(m == 0 || levels_.thresholds[m] > levels_.thresholds[m - 1]);  // I2
+  }
+}
+
+}  // namespace vicinal::quant

@@ -1,0 +1,109 @@
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "quant/direction.hpp"
+#include "quant/quantiser.hpp"
+#include "quant/query.hpp"
+#include "quant/scratch.hpp"
+
+namespace vicinal::quant {
+namespace {
+
+constexpr float kCodeMax8 = 127;    // 2 * 127 * 127 fits the 16 bits of a pair of products
+constexpr float kCodeMax16 = 2047;  // 12 bits
+
+struct QueryScratch {
+  float* x;
+  float* spare;
+  std::uint32_t* tables;
+  std::uint32_t table_words;
+  std::byte* values;
+  std::size_t value_bytes;
+
+  static QueryScratch carve(Carver& carver, const Rotation& rotation,
+                            const CodeLayout& layout) noexcept {
+    const std::uint32_t half_chunks =
+        (layout.groups / 2 + simd::kChunkGroups - 1) / simd::kChunkGroups;
+    QueryScratch scratch;
+    scratch.x = carver.take<float>(rotation.array_floats());
+    scratch.spare = carver.take<float>(rotation.array_floats());
+    scratch.table_words = (layout.groups + 3) / 4 * 4 * (simd::kGroupBytes / 4);
+    scratch.tables = carver.take<std::uint32_t>(scratch.table_words + simd::kOverread / 4);
+    scratch.value_bytes =
+        std::size_t{2} * half_chunks * simd::kChunkValues * (layout.bits == 8 ? 2 : 1);
+    scratch.values = carver.take<std::byte>(scratch.value_bytes + simd::kOverread);
+    return scratch;
+  }
+};
+
+// The metric's part of the score, and the shape of the arrays; all else stays 0, as for the query 0.
+[[nodiscard]] PreparedQuery empty_query(const CodeLayout& layout, Metric metric, double length,
+                                        const QueryScratch& scratch) noexcept {
+  PreparedQuery prepared;
+  prepared.zero = length == 0;
+  simd::PlaneQuery& plane = prepared.plane;
+  plane.tables = reinterpret_cast<const std::uint8_t*>(scratch.tables);
+  plane.groups = layout.groups;
+  plane.coded_dim = static_cast<float>(layout.coded_dim);
+  plane.l2 = metric == Metric::l2;
+  plane.weight = metric == Metric::cosine ? 1.0f
+                 : metric == Metric::ip   ? static_cast<float>(length)
+                                          : static_cast<float>(2 * length);
+  plane.query2 = static_cast<float>(length * length);
+  prepared.code.groups = layout.groups;
+  prepared.code.half_chunks = (layout.groups / 2 + simd::kChunkGroups - 1) / simd::kChunkGroups;
+  if (layout.bits == 8) {
+    prepared.code.values16 = reinterpret_cast<const std::int16_t*>(scratch.values);
+  } else {
+    prepared.code.values8 = reinterpret_cast<const std::int8_t*>(scratch.values);
+  }
+  return prepared;
+}
+
+}  // namespace
+
+std::size_t Quantiser::prepare_scratch_bytes() const noexcept {
+  Carver carver(nullptr);
+  QueryScratch::carve(carver, rotation_, layout_);
+  return carver.bytes();
+}
+
+PreparedQuery Quantiser::prepare(const float* query, float certainty,
+                                 std::byte* scratch) const noexcept {
+  VICINAL_ASSERT(query != nullptr && scratch != nullptr);
+  VICINAL_ASSERT(certainty >= 0 && certainty <= 64);
+  Carver carver(scratch);
+  const QueryScratch room = QueryScratch::carve(carver, rotation_, layout_);
+  const double length = vector_length(query, layout_.dim);
+  PreparedQuery prepared = empty_query(layout_, metric_, length, room);
+  if (prepared.zero) {
+    std::memset(room.tables, 0, room.table_words * sizeof(std::uint32_t));
+    std::memset(room.values, 0, room.value_bytes);
+    return prepared;
+  }
+  unit_vector(query, layout_.dim, length, layout_.coded_dim, room.x);
+  rotation_.apply(*kernels_, room.x, room.spare);
+
+  const std::size_t used = std::size_t{layout_.groups} * (simd::kGroupBytes / 4);
+  std::memset(room.tables + used, 0, (room.table_words - used) * sizeof(std::uint32_t));
+  const PlaneTables tables =
+      build_plane_tables(room.x, layout_.groups, room.tables, room.spare);
+  const float certainty2 = certainty * certainty;
+  const float dim = prepared.plane.coded_dim;
+  prepared.plane.step = tables.step;
+  prepared.plane.base = tables.base;
+  prepared.plane.error_direction = certainty2 * (dim / (dim - 1));
+  prepared.plane.error_table = certainty2 * tables.residual2;
+
+  const float largest = largest_magnitude(room.x, layout_.coded_dim);
+  const float top = layout_.bits == 8 ? kCodeMax16 : kCodeMax8;
+  prepared.code_step = largest / top;
+  const float factor = top / largest;
+  prepared.code.value_sum =
+      layout_.bits == 8
+          ? build_code_query(room.x, layout_, factor, reinterpret_cast<std::int16_t*>(room.values))
+          : build_code_query(room.x, layout_, factor, reinterpret_cast<std::int8_t*>(room.values));
+  return prepared;
+}
+
+}  // namespace vicinal::quant
