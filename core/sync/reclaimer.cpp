@@ -57,6 +57,7 @@ std::uint64_t Reclaimer::scan(const ReaderSlots& slots) noexcept {
   }
   VICINAL_ASSERT(freed <= count_);
   count_ -= freed;
+  freed_bytes_ += freed_bytes;
   bytes_.store(bytes_.load(relaxed) - freed_bytes, relaxed);
   return freed;
 }

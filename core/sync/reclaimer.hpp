@@ -29,10 +29,13 @@ class Reclaimer {
 
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.load(relaxed); }
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+  // Of every object freed so far.
+  [[nodiscard]] std::uint64_t freed_bytes() const noexcept { return freed_bytes_; }
 
  private:
   Versioned* first_ = nullptr;
   std::uint64_t count_ = 0;
+  std::uint64_t freed_bytes_ = 0;
   Atomic<std::uint64_t> bytes_;
 };
 

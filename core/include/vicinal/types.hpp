@@ -88,8 +88,6 @@ struct Stats {
   std::uint32_t bits = 0;
   Metric metric = Metric::cosine;
   const char* kernel = "";           // the instruction set in use, for example "avx2"
-  std::uint64_t rows_estimated = 0;  // of the reader's last search: rows whose sign plane was read
-  std::uint64_t rows_scored = 0;     // of the reader's last search: rows scored by their whole code
 };
 
 }  // namespace vicinal

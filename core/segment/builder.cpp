@@ -1,0 +1,279 @@
+#include "segment/builder.hpp"
+
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "base/bits.hpp"
+#include "sync/object_memory.hpp"
+
+namespace vicinal::segment {
+
+using sync::copy_object;
+using sync::make_object;
+using sync::Versioned;
+
+VersionBuilder::VersionBuilder(const quant::CodeLayout& layout,
+                               std::uint64_t memory_bytes_max) noexcept
+    : layout_(layout), memory_bytes_max_(memory_bytes_max) {}
+
+VersionBuilder::~VersionBuilder() {
+  VICINAL_ASSERT(!active());
+  if (spare_version_ != nullptr) spare_version_->destroy(spare_version_);
+  if (spare_tail_ != nullptr) spare_tail_->destroy(spare_tail_);
+}
+
+bool VersionBuilder::within_budget(std::size_t bytes) const noexcept {
+  return memory_bytes_max_ == 0 || bytes_made_ - bytes_ended_ + bytes <= memory_bytes_max_;
+}
+
+void VersionBuilder::discard(const Versioned* object) noexcept {
+  if (object == nullptr) return;
+  // The writer owns every object; constness is for readers.
+  auto* owned = const_cast<Versioned*>(object);
+  if (owned->birth == sequence_) {  // I1: private, nobody else has seen it
+    bytes_made_ -= owned->bytes;
+    owned->destroy(owned);
+    return;
+  }
+  owned->next = replaced_;
+  replaced_ = owned;
+}
+
+Status VersionBuilder::prepare() noexcept {
+  auto plane = AlignedBuffer::create(layout_.plane_block_bytes + simd::kOverread);
+  if (!plane.ok()) return plane.status();
+  plane_ = std::move(plane).value();
+  return {};
+}
+
+Result<Version*> VersionBuilder::make_first() noexcept {
+  auto* version = made(make_object<Version>(0));
+  auto* directory = made(make_object<DirectoryRoot>(0));
+  auto* ids = made(make_object<IdRoot>(0));
+  if (version == nullptr || directory == nullptr || ids == nullptr) {
+    for (Versioned* object : {static_cast<Versioned*>(version), static_cast<Versioned*>(directory),
+                              static_cast<Versioned*>(ids)}) {
+      if (object != nullptr) object->destroy(object);
+    }
+    return Status(Code::full);
+  }
+  version->directory = directory;
+  version->ids = ids;
+  return version;
+}
+
+Status VersionBuilder::begin(const Version& base) noexcept {
+  VICINAL_ASSERT(!active());
+  VICINAL_ASSERT(replaced_ == nullptr && opened_ == nullptr);
+  if (spare_version_ == nullptr) spare_version_ = made(make_object<Version>(0));
+  if (spare_tail_ == nullptr) {
+    spare_tail_ = made(make_object<TailPlane>(0, layout_.plane_block_bytes + simd::kOverread));
+  }
+  if (spare_version_ == nullptr || spare_tail_ == nullptr) return Status(Code::full);
+  base_ = &base;
+  sequence_ = base.sequence + 1;
+  next_ = spare_version_;
+  next_->birth = sequence_;
+  next_->sequence = sequence_;
+  next_->live_rows = base.live_rows;
+  next_->dead_rows = base.dead_rows;
+  next_->segment_end = base.segment_end;
+  next_->directory = base.directory;
+  next_->ids = base.ids;
+  changed_ = false;
+  killed_ = false;
+  return {};
+}
+
+DirectoryRoot* VersionBuilder::mutable_directory(std::uint32_t leaf_count) noexcept {
+  auto* old = const_cast<DirectoryRoot*>(next_->directory);
+  if (old->birth == sequence_ && old->leaf_capacity >= leaf_count) return old;
+  const std::uint32_t capacity =
+      leaf_count > old->leaf_capacity ? leaf_count + leaf_count / 4 : old->leaf_capacity;
+  auto* fresh =
+      made(make_object<DirectoryRoot>(sequence_, capacity * sizeof(const DirectoryLeaf*)));
+  if (fresh == nullptr) return nullptr;
+  fresh->leaf_capacity = capacity;
+  for (std::uint32_t i = 0; i < capacity; ++i) {
+    fresh->leaves()[i] = i < old->leaf_capacity ? old->leaves()[i] : nullptr;
+  }
+  next_->directory = fresh;
+  discard(old);
+  return fresh;
+}
+
+SegmentView* VersionBuilder::mutable_view(std::uint32_t number) noexcept {
+  VICINAL_ASSERT(number < kSegmentsMax);
+  DirectoryRoot* directory = mutable_directory(number / kLeafViews + 1);
+  if (directory == nullptr) return nullptr;
+  DirectoryLeaf* leaf = directory->leaves()[number / kLeafViews];
+  if (leaf == nullptr || leaf->birth != sequence_) {
+    DirectoryLeaf* fresh = made(leaf == nullptr ? make_object<DirectoryLeaf>(sequence_)
+                                                : copy_object(*leaf, sequence_));
+    if (fresh == nullptr) return nullptr;
+    directory->leaves()[number / kLeafViews] = fresh;
+    discard(leaf);
+    leaf = fresh;
+  }
+  changed_ = true;
+  return &leaf->views[number % kLeafViews];
+}
+
+std::uint32_t VersionBuilder::free_number() const noexcept {
+  for (std::uint32_t number = 0; number < next_->segment_end; ++number) {
+    if (next_->view(number) == nullptr) return number;
+  }
+  return next_->segment_end;
+}
+
+Segment* VersionBuilder::make_segment(std::uint32_t number, std::uint64_t rows_wanted) noexcept {
+  std::uint32_t capacity = kSegmentRowsMin;
+  while (capacity < rows_wanted && capacity < kSegmentRowsMax &&
+         Segment::slab_bytes(layout_, capacity * 2) <= kSlabBytesMax) {
+    capacity *= 2;
+  }
+  // A budget that refuses a large slab may still hold a smaller one.
+  for (; capacity >= kSegmentRowsMin; capacity /= 2) {
+    if (!within_budget(Segment::slab_bytes(layout_, capacity))) continue;
+    Segment* segment = made(Segment::create(layout_, number, capacity));
+    if (segment == nullptr) continue;
+    segment->birth = sequence_;
+    return segment;
+  }
+  return nullptr;
+}
+
+bool VersionBuilder::open_segment(std::uint64_t rows_expected) noexcept {
+  const std::uint32_t number = free_number();
+  // The very last slot is never used: it stands for "none".
+  if (number >= kSegmentsMax - 1) return false;
+  SegmentView* view = mutable_view(number);
+  if (view == nullptr) return false;
+  const std::uint64_t present = next_->live_rows + next_->dead_rows;
+  Segment* segment = make_segment(number, present > rows_expected ? present : rows_expected);
+  if (segment == nullptr) return false;
+  *view = SegmentView{};
+  view->segment = segment;
+  if (number >= next_->segment_end) next_->segment_end = number + 1;
+  segment->next = opened_;
+  opened_ = segment;
+  open_ = segment;
+  return true;
+}
+
+VersionBuilder::Savepoint VersionBuilder::savepoint() const noexcept {
+  VICINAL_ASSERT(active());
+  const SegmentView* view = open_ == nullptr ? nullptr : next_->view(open_->number());
+  return {open_, view == nullptr ? 0 : view->rows, next_->live_rows, opened_};
+}
+
+void VersionBuilder::store_signs(std::uint32_t lane, const std::uint8_t* signs) noexcept {
+  auto* plane = plane_.as<std::uint8_t>() + lane % 16;
+  const int shift = lane < 16 ? 0 : 4;
+  const auto keep = static_cast<std::uint8_t>(lane < 16 ? 0xf0 : 0x0f);
+  quant::for_each_sign_nibble(signs, layout_.groups, [&](std::uint32_t group, std::uint8_t nibble) {
+    std::uint8_t& byte = plane[group * simd::kGroupBytes];
+    byte = static_cast<std::uint8_t>((byte & keep) | nibble << shift);
+  });
+}
+
+Status VersionBuilder::append(std::uint64_t id, const std::uint8_t* packed_row,
+                              const quant::RowFactors& factors,
+                              std::uint64_t rows_expected) noexcept {
+  VICINAL_ASSERT(active());
+  const SegmentView* shown = open_ == nullptr ? nullptr : next_->view(open_->number());
+  if ((shown == nullptr || shown->rows == open_->capacity()) && !open_segment(rows_expected)) {
+    return Status(Code::full, bytes_made_ - bytes_ended_, memory_bytes_max_);
+  }
+  SegmentView* view = mutable_view(open_->number());
+  const std::uint64_t hash = IdRoot::hash(id);
+  if (view == nullptr || !reserve_hint(hash)) {
+    return Status(Code::full, bytes_made_ - bytes_ended_, memory_bytes_max_);
+  }
+  const std::uint32_t row = view->rows;
+  next_->ids->tables[IdRoot::table_of(hash)]->insert(hash, Slot::of(open_->number(), row));
+  open_->store_row(row, packed_row + layout_.sign_bytes, factors, id);
+  store_signs(row % simd::kBlockRows, packed_row);
+  view->rows = row + 1;
+  ++next_->live_rows;
+  if (view->rows % simd::kBlockRows == 0) {
+    // segment.hpp I3: no published version shows this block whole, so none reads these bytes.
+    std::memcpy(open_->mutable_plane(row / simd::kBlockRows), plane_.data(),
+                layout_.plane_block_bytes);
+    discard(view->tail);
+    view->tail = nullptr;
+  }
+  return {};
+}
+
+void VersionBuilder::rollback(const Savepoint& savepoint) noexcept {
+  VICINAL_ASSERT(active());
+  const std::uint32_t rows = savepoint.open_rows;
+  const SegmentView* now = open_ == nullptr ? nullptr : next_->view(open_->number());
+  const bool same_block = open_ == savepoint.open && now != nullptr &&
+                          now->rows / simd::kBlockRows == rows / simd::kBlockRows;
+  while (opened_ != savepoint.opened) {
+    Segment* segment = opened_;
+    opened_ = static_cast<Segment*>(segment->next);
+    *mutable_view(segment->number()) = SegmentView{};  // private since it was opened
+    discard(segment);
+  }
+  open_ = savepoint.open;
+  next_->live_rows = savepoint.live_rows;
+  if (open_ == nullptr) return;
+  now = next_->view(open_->number());
+  if (now->rows == rows) return;
+  mutable_view(open_->number())->rows = rows;  // private: its rows changed
+  if (!same_block && rows % simd::kBlockRows != 0) {
+    std::memcpy(plane_.data(), open_->plane(rows / simd::kBlockRows), layout_.plane_block_bytes);
+  }
+}
+
+Version* VersionBuilder::finish() noexcept {
+  VICINAL_ASSERT(active());
+  while (opened_ != nullptr) {
+    Segment* segment = opened_;
+    opened_ = static_cast<Segment*>(segment->next);
+    segment->next = nullptr;
+  }
+  if (killed_) drop_dead_segments();
+  publish_tail();
+  discard(base_);
+  Version* version = next_;
+  next_ = nullptr;
+  spare_version_ = nullptr;
+  return version;
+}
+
+void VersionBuilder::publish_tail() noexcept {
+  if (open_ == nullptr) return;
+  const SegmentView* shown = next_->view(open_->number());
+  if (shown == nullptr || shown->rows % simd::kBlockRows == 0) return;
+  const SegmentView* before = base_->view(open_->number());
+  const bool unchanged = before != nullptr && before->segment == open_ &&
+                         before->rows == shown->rows && shown->tail != nullptr;
+  if (unchanged) return;
+  SegmentView* view = mutable_view(open_->number());
+  VICINAL_ASSERT(view != nullptr && spare_tail_ != nullptr);  // its rows changed, so it is private
+  discard(view->tail);
+  spare_tail_->birth = sequence_;
+  std::memcpy(spare_tail_->bytes_begin(), plane_.data(), layout_.plane_block_bytes);
+  view->tail = spare_tail_;
+  spare_tail_ = nullptr;
+}
+
+void VersionBuilder::retire_replaced(sync::Reclaimer& reclaimer) noexcept {
+  while (replaced_ != nullptr) {
+    Versioned* object = replaced_;
+    replaced_ = object->next;
+    reclaimer.retire(object, sequence_);
+  }
+}
+
+void VersionBuilder::abandon() noexcept {
+  VICINAL_ASSERT(active() && !changed_);
+  VICINAL_ASSERT(replaced_ == nullptr && opened_ == nullptr);
+  next_ = nullptr;
+}
+
+}  // namespace vicinal::segment

@@ -1,0 +1,127 @@
+// Builds the next version out of the newest one: the writer's private workshop.
+//
+// Thread safety: the holder of the writer's token.
+// I1: what a published version reaches is never changed; what has birth == sequence() is private and is
+//     changed in place.
+// I2: `begin` reserves all that `finish` needs, so that a transaction whose steps succeeded can always be
+//     published.
+// I3: `rollback` undoes the appends since its savepoint; `revive` undoes a kill of this transaction, and
+//     comes before the rollback that removes the row. Neither can fail. The hints that appends left in
+//     the id table stay (id_table.hpp I1).
+// I4: bytes_in_use() counts every object made and not yet ended, segments by their whole slab.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/aligned_buffer.hpp"
+#include "quant/layout.hpp"
+#include "segment/version.hpp"
+#include "sync/reclaimer.hpp"
+#include "sync/version_root.hpp"
+#include "vicinal/status.hpp"
+
+namespace vicinal::segment {
+
+// Segments larger than this are split, so that one slab never dominates a small memory budget.
+inline constexpr std::size_t kSlabBytesMax = std::size_t{64} << 20;
+
+class VersionBuilder {
+ public:
+  struct Savepoint {
+    Segment* open;
+    std::uint32_t open_rows;
+    std::uint64_t live_rows;
+    const Segment* opened;
+  };
+
+  // memory_bytes_max: 0 for no limit.
+  VersionBuilder(const quant::CodeLayout& layout, std::uint64_t memory_bytes_max) noexcept;
+  VersionBuilder(const VersionBuilder&) = delete;
+  VersionBuilder& operator=(const VersionBuilder&) = delete;
+  // Ends what is private; published objects end through `destroy_version`.
+  ~VersionBuilder();
+
+  // FULL without memory. Once, before anything else.
+  Status prepare() noexcept;
+  // An empty version of sequence 0, or FULL. The caller publishes it.
+  [[nodiscard]] Result<Version*> make_first() noexcept;
+
+  // Starts a transaction on the newest version. FULL when nothing can be reserved.
+  Status begin(const Version& base) noexcept;
+  [[nodiscard]] bool active() const noexcept { return next_ != nullptr; }
+  [[nodiscard]] bool changed() const noexcept { return changed_; }
+  [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
+
+  [[nodiscard]] Slot find(std::uint64_t id) const noexcept { return next_->find(id); }
+  [[nodiscard]] Savepoint savepoint() const noexcept;
+  // Appends a row whose id no live row has. `rows_expected`: how many the batch still brings, this one
+  // included, for choosing a segment's size. FULL: nothing appended.
+  Status append(std::uint64_t id, const std::uint8_t* packed_row, const quant::RowFactors& factors,
+                std::uint64_t rows_expected) noexcept;
+  void rollback(const Savepoint& savepoint) noexcept;
+  // Marks a live row dead. FULL: nothing changed.
+  Status kill(Slot slot) noexcept;
+  void revive(Slot slot) noexcept;
+  // Drops every row.
+  Status clear() noexcept;
+
+  // Ends the transaction: the version to publish. Then `retire_replaced`, between the steps of
+  // VersionRoot::publish.
+  [[nodiscard]] Version* finish() noexcept;
+  void retire_replaced(sync::Reclaimer& reclaimer) noexcept;
+  // Ends a transaction that changed nothing.
+  void abandon() noexcept;
+
+  // Everything that only this version reaches, itself included; at the index's end.
+  static void destroy_version(Version* version) noexcept;
+
+  [[nodiscard]] std::uint64_t bytes_made() const noexcept { return bytes_made_; }
+  void set_bytes_ended(std::uint64_t bytes) noexcept { bytes_ended_ = bytes; }
+
+ private:
+  [[nodiscard]] SegmentView* mutable_view(std::uint32_t number) noexcept;
+  [[nodiscard]] DirectoryRoot* mutable_directory(std::uint32_t leaf_count) noexcept;
+  [[nodiscard]] LivePage* mutable_live_page(SegmentView* view, std::uint32_t page) noexcept;
+  [[nodiscard]] IdRoot* mutable_ids() noexcept;
+  [[nodiscard]] bool open_segment(std::uint64_t rows_expected) noexcept;
+  [[nodiscard]] std::uint32_t free_number() const noexcept;
+  [[nodiscard]] Segment* make_segment(std::uint32_t number, std::uint64_t rows_wanted) noexcept;
+  [[nodiscard]] bool reserve_hint(std::uint64_t hash) noexcept;
+  [[nodiscard]] SubTable* rebuild(const SubTable& old, std::uint32_t table) noexcept;
+  void store_signs(std::uint32_t lane, const std::uint8_t* signs) noexcept;
+  void drop_view(std::uint32_t number) noexcept;
+  void drop_dead_segments() noexcept;
+  void publish_tail() noexcept;
+  // Counts a fresh object; passes null through.
+  template <class T>
+  [[nodiscard]] T* made(T* object) noexcept {
+    if (object != nullptr) bytes_made_ += object->bytes;
+    return object;
+  }
+  [[nodiscard]] bool within_budget(std::size_t bytes) const noexcept;
+  // An object that the next version no longer reaches: ended now if private, else retired later.
+  void discard(const sync::Versioned* object) noexcept;
+
+  quant::CodeLayout layout_;
+  std::uint64_t memory_bytes_max_;
+  std::uint64_t bytes_made_ = 0;
+  std::uint64_t bytes_ended_ = 0;
+
+  // The transaction.
+  const Version* base_ = nullptr;
+  Version* next_ = nullptr;
+  std::uint64_t sequence_ = 0;
+  bool changed_ = false;
+  bool killed_ = false;
+  sync::Versioned* replaced_ = nullptr;  // linked by `next`
+  Segment* opened_ = nullptr;            // by this transaction, newest first, linked by `next`
+
+  // Kept between transactions.
+  Version* spare_version_ = nullptr;
+  TailPlane* spare_tail_ = nullptr;
+  Segment* open_ = nullptr;  // the segment that takes rows
+  AlignedBuffer plane_;  // the open block's plane, one block
+};
+
+}  // namespace vicinal::segment

@@ -1,0 +1,206 @@
+// The builder's removals, its id table, and the end of a whole version.
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "base/bits.hpp"
+#include "segment/builder.hpp"
+#include "sync/object_memory.hpp"
+
+namespace vicinal::segment {
+
+using sync::copy_object;
+using sync::make_object;
+using sync::Versioned;
+
+LivePage* VersionBuilder::mutable_live_page(SegmentView* view, std::uint32_t page) noexcept {
+  VICINAL_ASSERT(page < kLivePages);
+  if (view->live == nullptr || view->live->birth != sequence_) {
+    auto* fresh = made(view->live == nullptr ? make_object<LiveMap>(sequence_)
+                                             : copy_object(*view->live, sequence_));
+    if (fresh == nullptr) return nullptr;
+    if (view->live == nullptr) {
+      for (const LivePage*& entry : fresh->pages) entry = nullptr;
+    }
+    discard(view->live);
+    view->live = fresh;
+  }
+  auto* map = const_cast<LiveMap*>(view->live);
+  const LivePage* old = map->pages[page];
+  if (old == nullptr || old->birth != sequence_) {
+    auto* fresh =
+        made(old == nullptr ? make_object<LivePage>(sequence_) : copy_object(*old, sequence_));
+    if (fresh == nullptr) return nullptr;
+    if (old == nullptr) std::memset(fresh->words, 0xff, sizeof fresh->words);
+    discard(old);
+    map->pages[page] = fresh;
+  }
+  return const_cast<LivePage*>(map->pages[page]);
+}
+
+Status VersionBuilder::kill(Slot slot) noexcept {
+  VICINAL_ASSERT(active());
+  SegmentView* view = mutable_view(slot.segment());
+  const std::uint32_t block = slot.row() / simd::kBlockRows;
+  LivePage* page =
+      view == nullptr ? nullptr : mutable_live_page(view, block / kLivePageBlocks);
+  if (page == nullptr) return Status(Code::full, bytes_made_ - bytes_ended_, memory_bytes_max_);
+  VICINAL_ASSERT(view->is_live(slot.row()));
+  page->words[block % kLivePageBlocks] &= ~(std::uint32_t{1} << slot.row() % simd::kBlockRows);
+  ++view->dead;
+  ++next_->dead_rows;
+  --next_->live_rows;
+  killed_ = true;
+  return {};
+}
+
+void VersionBuilder::revive(Slot slot) noexcept {
+  VICINAL_ASSERT(active());
+  SegmentView* view = mutable_view(slot.segment());
+  VICINAL_ASSERT(view != nullptr && !view->is_live(slot.row()));
+  const std::uint32_t block = slot.row() / simd::kBlockRows;
+  LivePage* page = mutable_live_page(view, block / kLivePageBlocks);
+  VICINAL_ASSERT(page != nullptr);  // the kill made it private
+  page->words[block % kLivePageBlocks] |= std::uint32_t{1} << slot.row() % simd::kBlockRows;
+  --view->dead;
+  --next_->dead_rows;
+  ++next_->live_rows;
+}
+
+void VersionBuilder::drop_view(std::uint32_t number) noexcept {
+  SegmentView* view = mutable_view(number);
+  VICINAL_ASSERT(view != nullptr && view->segment != nullptr);
+  if (view->live != nullptr) {
+    for (const LivePage* page : view->live->pages) discard(page);
+    discard(view->live);
+  }
+  discard(view->tail);
+  if (view->segment == open_) open_ = nullptr;
+  VICINAL_ASSERT(view->dead <= view->rows && next_->dead_rows >= view->dead);
+  next_->dead_rows -= view->dead;
+  next_->live_rows -= view->rows - view->dead;
+  discard(view->segment);
+  *view = SegmentView{};
+}
+
+void VersionBuilder::drop_dead_segments() noexcept {
+  for (std::uint32_t number = 0; number < next_->segment_end; ++number) {
+    const SegmentView* view = next_->view(number);
+    if (view == nullptr || view->dead != view->rows) continue;
+    if (view->rows != view->segment->capacity()) continue;  // it still takes rows
+    // A segment that has died was killed in here just now, so its leaf is private already.
+    drop_view(number);
+  }
+}
+
+Status VersionBuilder::clear() noexcept {
+  VICINAL_ASSERT(active());
+  auto* ids = made(make_object<IdRoot>(sequence_));
+  if (ids == nullptr) return Status(Code::full);
+  for (std::uint32_t number = 0; number < next_->segment_end; ++number) {
+    // Every leaf is made private first: after that nothing can fail.
+    if (next_->view(number) != nullptr && mutable_view(number) == nullptr) {
+      bytes_made_ -= ids->bytes;
+      ids->destroy(ids);
+      return Status(Code::full);
+    }
+  }
+  opened_ = nullptr;
+  for (std::uint32_t number = 0; number < next_->segment_end; ++number) {
+    if (next_->view(number) != nullptr) drop_view(number);
+  }
+  for (const SubTable* table : next_->ids->tables) discard(table);
+  discard(next_->ids);
+  next_->ids = ids;
+  VICINAL_ASSERT(next_->live_rows == 0 && next_->dead_rows == 0 && open_ == nullptr);
+  changed_ = true;
+  return {};
+}
+
+IdRoot* VersionBuilder::mutable_ids() noexcept {
+  auto* old = const_cast<IdRoot*>(next_->ids);
+  if (old->birth == sequence_) return old;
+  IdRoot* fresh = made(copy_object(*old, sequence_));
+  if (fresh == nullptr) return nullptr;
+  next_->ids = fresh;
+  discard(old);
+  changed_ = true;
+  return fresh;
+}
+
+bool VersionBuilder::reserve_hint(std::uint64_t hash) noexcept {
+  const std::uint32_t index = IdRoot::table_of(hash);
+  const SubTable* table = next_->ids->tables[index];
+  if (table != nullptr && table->used < table->entry_capacity / 4 * 3) return true;
+  IdRoot* ids = mutable_ids();
+  if (ids == nullptr) return false;
+  SubTable* fresh = nullptr;
+  if (table == nullptr) {
+    fresh = made(SubTable::create(kSubTableEntriesMin));
+  } else {
+    fresh = rebuild(*table, index);
+  }
+  if (fresh == nullptr) return false;
+  fresh->birth = sequence_;
+  discard(table);
+  ids->tables[index] = fresh;
+  return true;
+}
+
+SubTable* VersionBuilder::rebuild(const SubTable& old, std::uint32_t table) noexcept {
+  // An entry is kept unless its row is gone from the working version or dead in the published one. A row
+  // killed in this transaction is kept: the kill may still be undone.
+  const auto for_each_kept = [&](auto keep) {
+    for (std::uint32_t i = 0; i < old.entry_capacity; ++i) {
+      const std::uint32_t entry = old.entries()[i].load(sync::relaxed);
+      if (entry == 0) continue;
+      const Slot slot{entry - 1};
+      const SegmentView* view = next_->view(slot.segment());
+      if (view == nullptr || slot.row() >= view->rows) continue;
+      const SegmentView* before = base_->view(slot.segment());
+      if (before != nullptr && before->segment == view->segment && slot.row() < before->rows &&
+          !before->is_live(slot.row())) {
+        continue;
+      }
+      const std::uint64_t hash = IdRoot::hash(view->segment->ids()[slot.row()]);
+      // A slot that was given up and refilled may hold an id of another sub-table by now.
+      if (IdRoot::table_of(hash) == table) keep(hash, slot);
+    }
+  };
+  std::uint64_t kept = 0;
+  for_each_kept([&](std::uint64_t, Slot) { ++kept; });
+  std::uint64_t capacity = kSubTableEntriesMin;
+  while (capacity < 2 * (kept + 1)) capacity *= 2;
+  if (!within_budget(capacity * sizeof(SubTable::Entry))) return nullptr;
+  SubTable* fresh = made(SubTable::create(static_cast<std::uint32_t>(capacity)));
+  if (fresh == nullptr) return nullptr;
+  for_each_kept([&](std::uint64_t hash, Slot slot) { fresh->insert(hash, slot); });
+  VICINAL_ASSERT(fresh->used == kept);
+  return fresh;
+}
+
+void VersionBuilder::destroy_version(Version* version) noexcept {
+  const auto end = [](const Versioned* object) {
+    if (object == nullptr) return;
+    auto* owned = const_cast<Versioned*>(object);
+    owned->destroy(owned);
+  };
+  for (std::uint32_t number = 0; number < version->segment_end; ++number) {
+    const SegmentView* view = version->view(number);
+    if (view == nullptr) continue;
+    if (view->live != nullptr) {
+      for (const LivePage* page : view->live->pages) end(page);
+      end(view->live);
+    }
+    end(view->tail);
+    end(view->segment);
+  }
+  for (std::uint32_t i = 0; i < version->directory->leaf_capacity; ++i) {
+    end(version->directory->leaves()[i]);
+  }
+  end(version->directory);
+  for (const SubTable* table : version->ids->tables) end(table);
+  end(version->ids);
+  end(version);
+}
+
+}  // namespace vicinal::segment
