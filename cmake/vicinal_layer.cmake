@@ -1,8 +1,8 @@
 # vicinal_layer(NAME [SOURCES file...] [DEPENDS layer...])
 #
 # One directory of the core as one CMake target, vicinal_NAME. Its objects exist once, as
-# vicinal_NAME_objects: the aggregate library takes the objects, a unit test links the archive with the
-# archives of the layers below. A directory that has only headers becomes an INTERFACE library.
+# vicinal_NAME_objects: the aggregate library takes the objects, a unit test links the archive with
+# the archives of the layers below. A directory that has only headers becomes an INTERFACE library.
 # The targets built so far are listed in the global property VICINAL_OBJECT_TARGETS.
 
 find_package(Threads REQUIRED)
@@ -10,15 +10,17 @@ find_package(Threads REQUIRED)
 add_library(vicinal_includes INTERFACE)
 target_include_directories(vicinal_includes INTERFACE
   "${PROJECT_SOURCE_DIR}/core" "${PROJECT_SOURCE_DIR}/core/include")
-target_link_libraries(vicinal_includes INTERFACE $<$<NOT:$<BOOL:${VICINAL_TARGET_WASM}>>:Threads::Threads>)
-if(VICINAL_TARGET_WASM)
+if(NOT VICINAL_TARGET_WASM)
+  target_link_libraries(vicinal_includes INTERFACE Threads::Threads)
+else()
   # Emscripten does not search the system's include directory, and must not: only this header is
   # free of the C library's own.
   find_file(VICINAL_XXHASH_HEADER xxhash.h PATHS /usr/include /usr/local/include
     NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
   if(VICINAL_XXHASH_HEADER)
     configure_file("${VICINAL_XXHASH_HEADER}" "${PROJECT_BINARY_DIR}/third_party/xxhash.h" COPYONLY)
-    target_include_directories(vicinal_includes SYSTEM INTERFACE "${PROJECT_BINARY_DIR}/third_party")
+    target_include_directories(vicinal_includes SYSTEM INTERFACE
+      "${PROJECT_BINARY_DIR}/third_party")
   endif()
 endif()
 

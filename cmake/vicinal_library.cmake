@@ -27,15 +27,18 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/core/include/vicinal"
 set(PACKAGE_DIRECTORY ${CMAKE_INSTALL_LIBDIR}/cmake/vicinal)
 install(EXPORT vicinal-targets NAMESPACE vicinal:: DESTINATION ${PACKAGE_DIRECTORY})
 configure_package_config_file(
-  "${PROJECT_SOURCE_DIR}/cmake/vicinal-config.cmake.in" "${PROJECT_BINARY_DIR}/vicinal-config.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/vicinal-config.cmake.in"
+  "${PROJECT_BINARY_DIR}/vicinal-config.cmake"
   INSTALL_DESTINATION ${PACKAGE_DIRECTORY})
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/vicinal-config-version.cmake"
   COMPATIBILITY SameMinorVersion)
 # Relative to the file itself, so that `cmake --install --prefix` and a moved tree both work.
-file(RELATIVE_PATH PC_LIBDIR "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_FULL_LIBDIR}")
+file(RELATIVE_PATH PC_LIBDIR
+  "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_FULL_LIBDIR}")
 file(RELATIVE_PATH PC_INCLUDEDIR
   "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
-configure_file("${PROJECT_SOURCE_DIR}/cmake/vicinal.pc.in" "${PROJECT_BINARY_DIR}/vicinal.pc" @ONLY)
+configure_file(
+  "${PROJECT_SOURCE_DIR}/cmake/vicinal.pc.in" "${PROJECT_BINARY_DIR}/vicinal.pc" @ONLY)
 install(FILES
   "${PROJECT_BINARY_DIR}/vicinal-config.cmake" "${PROJECT_BINARY_DIR}/vicinal-config-version.cmake"
   DESTINATION ${PACKAGE_DIRECTORY})

@@ -1,5 +1,5 @@
-# Flags of the WebAssembly builds. One build directory per module: they differ in threads and SIMD, and
-# every object depends on both.
+# Flags of the WebAssembly builds. One build directory per module: they differ in threads and SIMD,
+# and every object depends on both.
 
 if(NOT VICINAL_WASM MATCHES "^(threads|scalar|relaxed|single)$")
   message(FATAL_ERROR "VICINAL_WASM=${VICINAL_WASM}: use threads, scalar, relaxed or single")

@@ -1,4 +1,5 @@
-// npm run bench -- NAME [options]: bench/NAME.mjs in Node where there is one, else the native command.
+// npm run bench -- NAME [options]: bench/NAME.mjs in Node where there is one, else the native
+// command.
 import { existsSync } from 'node:fs';
 import { buildNative, buildTypes, buildWasm } from './build.mjs';
 import { Refusal, inRoot, run, runMain } from './lib/process.mjs';

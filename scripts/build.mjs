@@ -6,7 +6,7 @@ import { setUp } from './setup.mjs';
 
 const JOBS = '2';
 
-/** Builds one CMake preset in build/DIRECTORY. Ninja itself reconfigures when a CMake file changed. */
+/** Builds one CMake preset in build/DIRECTORY. Ninja reconfigures when a CMake file changed. */
 export async function buildPreset(preset, directory = preset) {
   const stamp = inRoot('build', directory, 'preset.stamp');
   const hash = createHash('sha256')

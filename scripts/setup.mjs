@@ -1,5 +1,6 @@
 // Makes a fresh clone ready: Debian packages from scripts/packages.txt, npm packages from the lock
-// file. Does nothing, offline, when nothing is missing. Imports nothing that it would have to install.
+// file. Does nothing, offline, when nothing is missing. Imports nothing that it would have to
+// install.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Refusal, capture, inRoot, isMain, mustRun, run, runMain, say } from './lib/process.mjs';
@@ -35,7 +36,7 @@ function installedVersions(names) {
   const { code, output } = capture('dpkg-query',
     ['-W', '-f', '${binary:Package}\t${Version}\t${db:Status-Status}\n', ...names]);
   if (code === 127) {
-    throw new Refusal(`set-up: dpkg is missing: install by hand what ${PACKAGES} lists, or use Debian`);
+    throw new Refusal(`set-up: no dpkg here: install by hand what ${PACKAGES} lists`);
   }
   const versions = new Map();
   for (const line of output.split('\n')) {
@@ -49,13 +50,13 @@ function unmet(packages) {
   const versions = installedVersions(packages.map(({ name }) => name));
   const missing = packages.filter(({ name }) => !versions.has(name)).map(({ name }) => name);
   const wrong = packages
-    .filter((wanted) => versions.has(wanted.name) && !versionFits(versions.get(wanted.name), wanted))
-    .map(({ name, exact, version }) =>
-      `${name} ${versions.get(name)} is installed, ${exact ? '' : 'at least '}${version} is needed`);
+    .filter((pin) => versions.has(pin.name) && !versionFits(versions.get(pin.name), pin))
+    .map(({ name, exact, version }) => `${name}: ${versions.get(name)} is installed, `
+      + `${exact ? '' : 'at least '}${version} is needed`);
   return { missing, wrong };
 }
 
-/** @returns the command words that precede apt-get: none as root, else sudo; undefined when neither. */
+/** @returns the words in front of apt-get: none as root, else sudo's; undefined without either. */
 function rootPrefix() {
   if (process.getuid?.() === 0) return [];
   return capture('sudo', ['-n', 'true']).code === 0 ? ['sudo', '-n'] : undefined;
