@@ -53,6 +53,8 @@ class VersionBuilder {
   [[nodiscard]] bool changed() const noexcept { return changed_; }
   [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
 
+  // Of the version under construction.
+  [[nodiscard]] std::uint64_t live_rows() const noexcept { return next_->live_rows; }
   [[nodiscard]] Slot find(std::uint64_t id) const noexcept { return next_->find(id); }
   [[nodiscard]] Savepoint savepoint() const noexcept;
   // Appends a row whose id no live row has. `rows_expected`: how many the batch still brings, this one

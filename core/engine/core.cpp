@@ -1,0 +1,170 @@
+#include "engine/core.hpp"
+
+#include <new>
+
+#include "base/assert.hpp"
+#include "platform/environment.hpp"
+#include "simd/kernels.hpp"
+
+namespace vicinal::engine {
+namespace {
+
+Status bad_option(OptionName name) noexcept {
+  return Status(Code::bad_option, static_cast<std::uint64_t>(name));
+}
+
+Status check_options(const IndexOptions& options) noexcept {
+  if (options.dim < 1 || options.dim > kDimMax) return bad_option(OptionName::dim);
+  if (options.metric > Metric::l2) return bad_option(OptionName::metric);
+  const std::uint32_t bits = options.bits;
+  if (bits < 1 || bits > 8 || (bits > 4 && bits < 8)) return bad_option(OptionName::bits);
+  if (options.originals > Originals::float32) return bad_option(OptionName::originals);
+  if (options.originals != Originals::none) {
+    return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::originals));
+  }
+  if (options.partitions.mode > Partitions::Mode::count) return bad_option(OptionName::partitions);
+  if (options.partitions.mode == Partitions::Mode::count) {
+    return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::partitions));
+  }
+  return {};
+}
+
+Result<const simd::Kernels*> choose_kernels() noexcept {
+  const char* forced = platform::forced_simd();
+  if (forced == nullptr) return &simd::best_kernels();
+  const simd::Kernels* found = simd::find_kernels(forced);
+  if (found == nullptr) return Status(Code::unsupported);
+  return found;
+}
+
+}  // namespace
+
+Core::Core(const IndexOptions& options) noexcept
+    : options_(options),
+      builder_(quant::CodeLayout::of(options.dim, options.bits), options.memory_bytes_max) {
+  if (options_.retired_bytes_max == 0) options_.retired_bytes_max = kRetiredBytesMax;
+}
+
+Result<std::shared_ptr<Core>> Core::create(const IndexOptions& options) noexcept {
+  const Status checked = check_options(options);
+  if (!checked.ok()) return checked;
+  std::shared_ptr<Core> core(new (std::nothrow) Core(options));
+  if (core == nullptr) return Status(Code::full);
+  const Status started = core->start();
+  if (!started.ok()) return started;
+  return core;
+}
+
+Status Core::start() noexcept {
+  auto kernels = choose_kernels();
+  if (!kernels.ok()) return kernels.status();
+  auto quantiser = quant::Quantiser::create(options_.dim, options_.metric, options_.bits,
+                                            options_.seed, **kernels);
+  if (!quantiser.ok()) return quantiser.status();
+  quantiser_ = std::move(quantiser).value();
+  const Status prepared = builder_.prepare();
+  if (!prepared.ok()) return prepared;
+  auto first = builder_.make_first();
+  if (!first.ok()) return first.status();
+  root_.publish(*first, [] {});
+  return {};
+}
+
+Core::~Core() {
+  // The last owner is alone: no reader, no producer, no writer.
+  while (Message* message = next_message()) {
+    message->status = Status(Code::closed);
+    message->completion.complete();
+  }
+  for (sync::Atomic<Lane*>& lane : lanes_) delete lane.load(sync::acquire);  // [lane]
+  auto* newest = const_cast<sync::VersionHeader*>(root_.newest());
+  if (newest != nullptr) {
+    segment::VersionBuilder::destroy_version(static_cast<segment::Version*>(newest));
+  }
+}
+
+void Core::close() noexcept {
+  closed_.store(1, sync::release);
+  doorbell_.ring();
+}
+
+Result<std::uint32_t> Core::take_lane() noexcept {
+  const std::uint32_t lane = lane_claims_.take();
+  if (lane == sync::SlotClaims<kLanes>::kNone) return Status(Code::busy, kLanes, kLanes);
+  if (lanes_[lane].load(sync::acquire) == nullptr) {  // [lane]
+    auto* fresh = new (std::nothrow) Lane;
+    if (fresh == nullptr) {
+      lane_claims_.give_back(lane);
+      return Status(Code::full);
+    }
+    // seq_cst [lane]: before our first push and our try of the token in the one order, so that a holder
+    // who refused us finds this ring when it looks again. The claim makes us the only one who stores.
+    lanes_[lane].store(fresh, sync::seq_cst);
+  }
+  return lane;
+}
+
+void Core::give_lane_back(std::uint32_t lane) noexcept { lane_claims_.give_back(lane); }
+
+Status Core::submit(std::uint32_t lane, Message& message) noexcept {
+  VICINAL_ASSERT(lane_claims_.taken(lane));
+  if (closed()) return Status(Code::closed);
+  if (message.kind() == MessageKind::add) {
+    const Status distinct = message.check_distinct_ids();
+    if (!distinct.ok()) return distinct;
+  }
+  if (!lanes_[lane].load(sync::acquire)->try_push(&message)) {  // [lane]
+    return Status(Code::busy, kLaneMessages, kLaneMessages);
+  }
+  doorbell_.ring();
+  return {};
+}
+
+bool Core::any_pending() const noexcept {
+  for (const sync::Atomic<Lane*>& lane : lanes_) {
+    // seq_cst [lane]: after the token's release in the one order, as MessageRing::pending (H2).
+    const Lane* ring = lane.load(sync::seq_cst);
+    if (ring != nullptr && ring->pending()) return true;
+  }
+  return false;
+}
+
+std::uint32_t Core::pump(std::uint64_t budget_us) noexcept {
+  if (!token_.try_acquire()) return 0;
+  const std::uint32_t completed = run_batch(budget_us);
+  if (completed == 0) reclaim();
+  token_.give_back();
+  return completed;
+}
+
+std::uint64_t Core::drive(const Message* until) noexcept {
+  std::uint64_t completed = 0;
+  // Stopping early is safe: the other producers wake up every kWaitUsMax and drive themselves.
+  while (until == nullptr || !until->completion.done()) {
+    if (!token_.try_acquire()) break;
+    completed += run_batch(kBatchUsMax);
+    token_.give_back();
+    if (!any_pending()) break;
+  }
+  return completed;
+}
+
+Status Core::write_and_wait(Message& message) noexcept {
+  for (;;) {
+    auto lane = take_lane();
+    Status submitted = lane.ok() ? submit(*lane, message) : lane.status();
+    if (lane.ok()) give_lane_back(*lane);
+    if (submitted.ok()) break;
+    if (submitted.code() != Code::busy) return submitted;
+    // Lanes or ring are full: work off what is there, or wait for whoever does.
+    const std::uint32_t seen = doorbell_.prepare();
+    if (drive(nullptr) == 0) doorbell_.wait(seen, kWaitUsMax);
+  }
+  while (!message.completion.done()) {
+    drive(&message);
+    message.completion.wait(kWaitUsMax);
+  }
+  return message.status;
+}
+
+}  // namespace vicinal::engine

@@ -1,0 +1,113 @@
+// The shared heart of an index: readers' slots, the current version, and the writer's role.
+//
+// Thread safety: every method from any thread, unless it says otherwise.
+// I1: the token's holder alone touches the builder and the reclaimer.
+// I2: a batch of messages becomes one version; each message is applied whole or not at all.
+// I3: a message is completed after the version that shows it was published.
+// I4: after close() no write is accepted and no search answered; memory goes with the last owner.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "engine/message.hpp"
+#include "quant/quantiser.hpp"
+#include "segment/builder.hpp"
+#include "sync/event.hpp"
+#include "sync/message_ring.hpp"
+#include "sync/reader_slots.hpp"
+#include "sync/reclaimer.hpp"
+#include "sync/slot_claims.hpp"
+#include "sync/version_root.hpp"
+#include "sync/writer_token.hpp"
+#include "vicinal/status.hpp"
+#include "vicinal/types.hpp"
+
+namespace vicinal::engine {
+
+inline constexpr std::uint32_t kLanes = 64;
+inline constexpr std::uint32_t kLaneMessages = 64;
+// Retired memory that a stuck reader may hold before writes get BUSY, unless the options say else.
+inline constexpr std::uint64_t kRetiredBytesMax = std::uint64_t{256} << 20;
+// How long a batch may grow before its version is published.
+inline constexpr std::uint32_t kBatchMessagesMax = 1024;
+inline constexpr std::uint64_t kBatchUsMax = 1000;
+// Waiting producers look after themselves this often, in case the holder stopped early.
+inline constexpr std::uint64_t kWaitUsMax = 1000;
+
+class Core {
+ public:
+  // BAD_OPTION(name), UNSUPPORTED for what later formats bring, FULL.
+  [[nodiscard]] static Result<std::shared_ptr<Core>> create(const IndexOptions& options) noexcept;
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+  ~Core();
+
+  [[nodiscard]] const IndexOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const quant::Quantiser& quantiser() const noexcept { return *quantiser_; }
+  [[nodiscard]] sync::ReaderSlots& slots() noexcept { return slots_; }
+  [[nodiscard]] const sync::VersionRoot& root() const noexcept { return root_; }
+
+  void close() noexcept;
+  [[nodiscard]] bool closed() const noexcept { return closed_.load(sync::acquire) != 0; }
+
+  // A producer's lane: messages of one lane are applied in the order of their submits. BUSY when all are
+  // taken. The same lane may be used by one thread at a time.
+  [[nodiscard]] Result<std::uint32_t> take_lane() noexcept;
+  void give_lane_back(std::uint32_t lane) noexcept;
+  // BUSY when the lane is full, CLOSED, DUPLICATE_ID for an add with an id twice. The message is then
+  // still the producer's. Rings the doorbell.
+  Status submit(std::uint32_t lane, Message& message) noexcept;
+  // Takes the writer's role if it is free and works until nothing is pending; used by whoever submits and
+  // may wait. `until` ends it early when done. Returns the number of messages completed.
+  std::uint64_t drive(const Message* until) noexcept;
+  // One batch at most, if the role is free: what a writer's loop or a thread-less build calls.
+  std::uint32_t pump(std::uint64_t budget_us) noexcept;
+  // Submits, drives or waits until the writer is done with the message; its outcome.
+  Status write_and_wait(Message& message) noexcept;
+  [[nodiscard]] sync::EventCount& doorbell() noexcept { return doorbell_; }
+
+  // Pins a version for the time of the call, through a slot of its own. BUSY without a free slot.
+  [[nodiscard]] Result<Stats> stats() noexcept;
+  [[nodiscard]] std::uint64_t sequence() const noexcept { return root_.sequence(); }
+
+ private:
+  using Lane = sync::MessageRing<Message, kLaneMessages>;
+
+  explicit Core(const IndexOptions& options) noexcept;
+  Status start() noexcept;
+
+  [[nodiscard]] bool any_pending() const noexcept;
+  [[nodiscard]] std::uint32_t run_batch(std::uint64_t budget_us) noexcept;
+  [[nodiscard]] Message* next_message() noexcept;
+  void apply(Message& message) noexcept;
+  Status apply_rows(Message& message) noexcept;
+  Status apply_remove(Message& message) noexcept;
+  Status apply_clear(Message& message) noexcept;
+  void undo(Message& message, std::uint64_t rows) noexcept;
+  void publish() noexcept;
+  void reclaim() noexcept;
+  [[nodiscard]] Status check_retired() noexcept;
+  void fill_version(const segment::Version& version, Stats* stats) const noexcept;
+  void fill_shared(Stats* stats) const noexcept;
+
+  IndexOptions options_;
+  std::unique_ptr<quant::Quantiser> quantiser_;
+  sync::Atomic<std::uint32_t> closed_;
+
+  sync::VersionRoot root_;
+  sync::ReaderSlots slots_;
+
+  sync::WriterToken token_;
+  sync::EventCount doorbell_;
+  sync::SlotClaims<kLanes> lane_claims_;
+  // Made on first use, published seq_cst [lane], never removed.
+  sync::Atomic<Lane*> lanes_[kLanes];
+
+  // The token's holder's.
+  segment::VersionBuilder builder_;
+  sync::Reclaimer reclaimer_;
+  std::uint32_t next_lane_ = 0;
+};
+
+}  // namespace vicinal::engine

@@ -1,0 +1,117 @@
+#include "engine/reader.hpp"
+
+#include <new>
+
+#include "base/assert.hpp"
+
+namespace vicinal::engine {
+
+ReaderCore::FixedPin::FixedPin(std::shared_ptr<Core> owner, std::uint32_t number) noexcept
+    : core(std::move(owner)), slot(number) {
+  version = static_cast<const segment::Version*>(core->root().enter(core->slots().slot(slot)));
+}
+
+ReaderCore::FixedPin::~FixedPin() {
+  sync::VersionRoot::leave(core->slots().slot(slot));
+  core->slots().release_slot(slot);
+}
+
+ReaderCore::Entry::Entry(ReaderCore& reader) noexcept : reader_(reader) {
+  if (reader.core_->closed()) {
+    status_ = Status(Code::closed);
+  } else if (reader.fixed_ != nullptr) {
+    version_ = reader.fixed_->version;
+  } else {
+    version_ = static_cast<const segment::Version*>(reader.core_->root().enter(*reader.slot_));
+  }
+}
+
+ReaderCore::Entry::~Entry() {
+  if (version_ != nullptr && reader_.fixed_ == nullptr) {
+    sync::VersionRoot::leave(*reader_.slot_);
+  }
+}
+
+ReaderCore::ReaderCore(std::shared_ptr<Core> core,
+                       std::unique_ptr<search::Scratch> scratch) noexcept
+    : core_(std::move(core)), scratch_(std::move(scratch)) {}
+
+ReaderCore::~ReaderCore() {
+  if (slot_ != nullptr) core_->slots().release_slot(slot_number_);
+}
+
+Result<std::unique_ptr<ReaderCore>> ReaderCore::open(std::shared_ptr<Core> core) noexcept {
+  if (core->closed()) return Status(Code::closed);
+  auto scratch = search::Scratch::create(core->quantiser());
+  if (!scratch.ok()) return scratch.status();
+  auto slot = core->slots().claim();
+  if (!slot.ok()) return slot.status();
+  std::unique_ptr<ReaderCore> reader(
+      new (std::nothrow) ReaderCore(core, std::move(scratch).value()));
+  if (reader == nullptr) {
+    core->slots().release_slot(*slot);
+    return Status(Code::full);
+  }
+  reader->slot_number_ = *slot;
+  reader->slot_ = &core->slots().slot(*slot);
+  return reader;
+}
+
+Result<std::unique_ptr<ReaderCore>> ReaderCore::snapshot() noexcept {
+  if (core_->closed()) return Status(Code::closed);
+  auto scratch = search::Scratch::create(core_->quantiser());
+  if (!scratch.ok()) return scratch.status();
+  std::unique_ptr<ReaderCore> copy(
+      new (std::nothrow) ReaderCore(core_, std::move(scratch).value()));
+  if (copy == nullptr) return Status(Code::full);
+  if (fixed_ != nullptr) {
+    copy->fixed_ = fixed_;  // I2
+    return copy;
+  }
+  auto slot = core_->slots().claim();
+  if (!slot.ok()) return slot.status();
+  auto* pin = new (std::nothrow) FixedPin(core_, *slot);
+  if (pin == nullptr) {
+    core_->slots().release_slot(*slot);
+    return Status(Code::full);
+  }
+  copy->fixed_ = std::shared_ptr<FixedPin>(pin);
+  return copy;
+}
+
+Status ReaderCore::search(std::span<const float> query, const SearchOptions& options,
+                          search::Found* found, std::uint64_t* sequence) noexcept {
+  const Entry entry(*this);
+  if (!entry.status().ok()) return entry.status();
+  *sequence = entry.version().sequence;
+  return search::search(entry.version(), core_->quantiser(), query, options, *scratch_, found);
+}
+
+Status ReaderCore::has(std::uint64_t id, bool* found, std::uint64_t* sequence) noexcept {
+  const Entry entry(*this);
+  if (!entry.status().ok()) return entry.status();
+  *sequence = entry.version().sequence;
+  *found = entry.version().find(id).valid();
+  return {};
+}
+
+Status ReaderCore::get(std::uint64_t id, float* vector, bool* found,
+                       std::uint64_t* sequence) noexcept {
+  const Entry entry(*this);
+  if (!entry.status().ok()) return entry.status();
+  *sequence = entry.version().sequence;
+  const segment::Slot slot = entry.version().find(id);
+  *found = slot.valid();
+  if (!*found) return {};
+  return search::decode_row(entry.version(), core_->quantiser(), slot, *scratch_, vector);
+}
+
+Status ReaderCore::count(std::uint64_t* rows, std::uint64_t* sequence) noexcept {
+  const Entry entry(*this);
+  if (!entry.status().ok()) return entry.status();
+  *rows = entry.version().live_rows;
+  *sequence = entry.version().sequence;
+  return {};
+}
+
+}  // namespace vicinal::engine

@@ -1,0 +1,99 @@
+// A reader: one slot, one scratch, and the newest version or a fixed one.
+//
+// Thread safety: one thread at a time; snapshots of a reader are readers of their own and may go to other
+// threads.
+// I1: a live reader pins a version for the time of one call; a snapshot holds its pin until the last
+//     snapshot of that pin is gone.
+// I2: a pin is never copied to another slot: a scan could read the new slot before the copy and the old
+//     one after its end. Snapshots of snapshots share the pin instead.
+// I3: a warm search allocates nothing, locks nothing and stores to its own slot's line alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "engine/core.hpp"
+#include "search/search.hpp"
+
+namespace vicinal::engine {
+
+class ReaderCore {
+ public:
+  // BUSY without a free slot, CLOSED, FULL.
+  [[nodiscard]] static Result<std::unique_ptr<ReaderCore>> open(std::shared_ptr<Core> core) noexcept;
+  ReaderCore(const ReaderCore&) = delete;
+  ReaderCore& operator=(const ReaderCore&) = delete;
+  ~ReaderCore();
+
+  // A reader of this reader's version as it is now, fixed.
+  [[nodiscard]] Result<std::unique_ptr<ReaderCore>> snapshot() noexcept;
+
+  // See search::search; CLOSED after the index was closed. `found` lies in this reader's scratch.
+  Status search(std::span<const float> query, const SearchOptions& options, search::Found* found,
+                std::uint64_t* sequence) noexcept;
+  // Several queries (count * dim floats) on one version; visit(index, Found) for each, in order.
+  template <class Visit>
+  Status search_each(std::span<const float> queries, const SearchOptions& options, Visit visit,
+                     std::uint64_t* sequence) noexcept {
+    const Entry entry(*this);
+    if (!entry.status().ok()) return entry.status();
+    const std::size_t dim = core_->options().dim;
+    if (queries.size() % dim != 0) return Status(Code::dimension, queries.size() % dim, dim);
+    *sequence = entry.version().sequence;
+    for (std::size_t i = 0; i * dim < queries.size(); ++i) {
+      search::Found found;
+      const Status status = search::search(entry.version(), core_->quantiser(),
+                                           queries.subspan(i * dim, dim), options, *scratch_, &found);
+      if (!status.ok()) return status;
+      visit(i, found);
+    }
+    return {};
+  }
+  Status has(std::uint64_t id, bool* found, std::uint64_t* sequence) noexcept;
+  // `vector`: dim floats, written when found.
+  Status get(std::uint64_t id, float* vector, bool* found, std::uint64_t* sequence) noexcept;
+  Status count(std::uint64_t* rows, std::uint64_t* sequence) noexcept;
+
+  [[nodiscard]] Core& core() noexcept { return *core_; }
+  [[nodiscard]] const std::shared_ptr<Core>& shared_core() const noexcept { return core_; }
+
+ private:
+  friend class Image;
+  // A slot that stays in one version until it is destroyed, by whichever thread.
+  struct FixedPin {
+    FixedPin(std::shared_ptr<Core> owner, std::uint32_t number) noexcept;
+    FixedPin(const FixedPin&) = delete;
+    FixedPin& operator=(const FixedPin&) = delete;
+    ~FixedPin();
+    std::shared_ptr<Core> core;
+    std::uint32_t slot;
+    const segment::Version* version;
+  };
+
+  // The version for the time of one call.
+  class Entry {
+   public:
+    explicit Entry(ReaderCore& reader) noexcept;
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+    ~Entry();
+    [[nodiscard]] const Status& status() const noexcept { return status_; }
+    [[nodiscard]] const segment::Version& version() const noexcept { return *version_; }
+
+   private:
+    ReaderCore& reader_;
+    Status status_;
+    const segment::Version* version_ = nullptr;
+  };
+
+  ReaderCore(std::shared_ptr<Core> core, std::unique_ptr<search::Scratch> scratch) noexcept;
+
+  std::shared_ptr<Core> core_;
+  std::unique_ptr<search::Scratch> scratch_;
+  sync::ReaderSlot* slot_ = nullptr;  // a live reader's
+  std::uint32_t slot_number_ = 0;
+  std::shared_ptr<FixedPin> fixed_;   // a snapshot's
+};
+
+}  // namespace vicinal::engine

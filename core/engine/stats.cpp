@@ -1,0 +1,71 @@
+// What an index holds, counted from one pinned version.
+#include "base/assert.hpp"
+#include "engine/core.hpp"
+
+namespace vicinal::engine {
+
+Result<Stats> Core::stats() noexcept {
+  auto slot = slots_.claim();
+  if (!slot.ok()) return slot.status();
+  Stats stats;
+  sync::ReaderSlot& pin = slots_.slot(*slot);
+  fill_version(static_cast<const segment::Version&>(*root_.enter(pin)), &stats);
+  sync::VersionRoot::leave(pin);
+  slots_.release_slot(*slot);
+  fill_shared(&stats);
+  stats.total_bytes = stats.segment_bytes + stats.id_table_bytes + stats.version_bytes +
+                      stats.retired_bytes + stats.shared_bytes;
+  return stats;
+}
+
+void Core::fill_version(const segment::Version& version, Stats* stats) const noexcept {
+  stats->rows = version.live_rows;
+  stats->dead = version.dead_rows;
+  stats->sequence = version.sequence;
+  stats->version_bytes = version.bytes + version.directory->bytes + version.ids->bytes;
+  for (std::uint32_t i = 0; i < version.directory->leaf_capacity; ++i) {
+    const segment::DirectoryLeaf* leaf = version.directory->leaves()[i];
+    if (leaf != nullptr) stats->version_bytes += leaf->bytes;
+  }
+  for (std::uint32_t number = 0; number < version.segment_end; ++number) {
+    const segment::SegmentView* view = version.view(number);
+    if (view == nullptr) continue;
+    ++stats->segments;
+    stats->segment_bytes += view->segment->touched_bytes(view->rows);
+    if (view->tail != nullptr) stats->version_bytes += view->tail->bytes;
+    if (view->live == nullptr) continue;
+    stats->version_bytes += view->live->bytes;
+    for (const segment::LivePage* page : view->live->pages) {
+      if (page != nullptr) stats->version_bytes += page->bytes;
+    }
+  }
+  for (const segment::SubTable* table : version.ids->tables) {
+    if (table != nullptr) stats->id_table_bytes += table->bytes;
+  }
+}
+
+void Core::fill_shared(Stats* stats) const noexcept {
+  stats->retired_bytes = reclaimer_.bytes();
+  stats->shared_bytes = sizeof *this + slots_.bytes() - sizeof slots_ + quantiser_->bytes() +
+                        quantiser_->layout().plane_block_bytes;
+  for (const sync::Atomic<Lane*>& lane : lanes_) {
+    const Lane* ring = lane.load(sync::acquire);  // [lane]
+    if (ring == nullptr) continue;
+    stats->shared_bytes += sizeof(Lane);
+    stats->ring_depth += ring->depth();
+  }
+  stats->readers = slots_.in_use();
+  stats->readers_max = sync::kReaderSlotsMax;
+  stats->oldest_sequence = stats->sequence;
+  slots_.scan([&](std::uint32_t number, sync::Pin pin) {
+    if (pin.number >= stats->oldest_sequence) return;
+    stats->oldest_sequence = pin.number;
+    stats->oldest_slot = number;
+  });
+  stats->dim = options_.dim;
+  stats->bits = options_.bits;
+  stats->metric = options_.metric;
+  stats->kernel = quantiser_->kernels().name;
+}
+
+}  // namespace vicinal::engine

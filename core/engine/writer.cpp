@@ -1,0 +1,167 @@
+// The writer's role: a batch of messages in, one version out.
+#include "base/assert.hpp"
+#include "engine/core.hpp"
+#include "platform/clock.hpp"
+
+namespace vicinal::engine {
+namespace {
+
+// Pins are read when this much has been retired since, not at every commit: each read of a reader's line
+// costs that reader a miss.
+constexpr std::uint64_t kReclaimObjects = 256;
+constexpr std::uint64_t kReclaimBytes = std::uint64_t{1} << 20;
+
+}  // namespace
+
+Message* Core::next_message() noexcept {
+  for (std::uint32_t i = 0; i < kLanes; ++i) {
+    const std::uint32_t at = (next_lane_ + i) % kLanes;
+    Lane* lane = lanes_[at].load(sync::acquire);  // [lane]
+    if (lane == nullptr) continue;
+    if (Message* message = lane->try_pop()) {
+      next_lane_ = at + 1;  // the next lane's turn, so that none starves
+      return message;
+    }
+  }
+  return nullptr;
+}
+
+std::uint32_t Core::run_batch(std::uint64_t budget_us) noexcept {
+  Message* first = next_message();
+  if (first == nullptr) return 0;
+  const auto& base = static_cast<const segment::Version&>(*root_.newest());
+  const std::uint64_t deadline_ns = platform::monotonic_ns() + budget_us * 1000;
+  Status allowed = check_retired();
+  if (allowed.ok()) allowed = builder_.begin(base);
+
+  Message* last = nullptr;
+  std::uint32_t count = 0;
+  for (Message* message = first; message != nullptr; message = next_message()) {
+    if (closed()) {
+      message->status = Status(Code::closed);
+    } else if (!allowed.ok()) {
+      message->status = allowed;
+    } else {
+      apply(*message);
+    }
+    message->next = nullptr;
+    if (last != nullptr) last->next = message;
+    last = message;
+    ++count;
+    if (count == kBatchMessagesMax || platform::monotonic_ns() >= deadline_ns) break;
+  }
+  if (builder_.active()) publish();
+  const std::uint64_t sequence = root_.newest()->sequence;
+  for (Message* message = first; message != nullptr;) {
+    Message* next = message->next;  // a completed message is its producer's again
+    message->receipt.sequence = sequence;
+    message->completion.complete();
+    message = next;
+  }
+  return count;
+}
+
+void Core::publish() noexcept {
+  if (!builder_.changed()) {
+    builder_.abandon();
+    return;
+  }
+  segment::Version* version = builder_.finish();
+  root_.publish(version, [this] { builder_.retire_replaced(reclaimer_); });
+  if (reclaimer_.count() >= kReclaimObjects || reclaimer_.bytes() >= kReclaimBytes) reclaim();
+}
+
+void Core::reclaim() noexcept {
+  if (reclaimer_.count() == 0) return;
+  reclaimer_.scan(slots_);
+  builder_.set_bytes_ended(reclaimer_.freed_bytes());
+}
+
+Status Core::check_retired() noexcept {
+  // Under a memory budget whatever can be freed is freed before anything is refused.
+  if (options_.memory_bytes_max != 0 || reclaimer_.bytes() >= kReclaimBytes) reclaim();
+  if (reclaimer_.bytes() <= options_.retired_bytes_max) return {};
+  return Status(Code::busy, reclaimer_.bytes(), options_.retired_bytes_max);
+}
+
+void Core::apply(Message& message) noexcept {
+  switch (message.kind()) {
+    case MessageKind::add:
+    case MessageKind::upsert:
+      message.status = apply_rows(message);
+      break;
+    case MessageKind::remove:
+      message.status = apply_remove(message);
+      break;
+    case MessageKind::clear:
+      message.status = apply_clear(message);
+      break;
+  }
+}
+
+Status Core::apply_rows(Message& message) noexcept {
+  const bool replace = message.kind() == MessageKind::upsert;
+  const std::uint64_t count = message.count();
+  if (!replace) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::uint64_t id = message.ids()[i];
+      if (builder_.find(id).valid()) return Status(Code::duplicate_id, id);
+    }
+  }
+  const segment::VersionBuilder::Savepoint savepoint = builder_.savepoint();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t id = message.ids()[i];
+    message.replaced()[i] = segment::Slot{};
+    Status step;
+    if (replace) {
+      const segment::Slot old = builder_.find(id);
+      if (old.valid()) {
+        step = builder_.kill(old);
+        if (step.ok()) message.replaced()[i] = old;
+      }
+    }
+    if (step.ok()) {
+      step = builder_.append(id, message.packed_row(i), message.factors(i), count - i);
+    }
+    if (!step.ok()) {
+      undo(message, i + 1);
+      builder_.rollback(savepoint);
+      return step;
+    }
+  }
+  message.receipt.count = count;
+  return {};
+}
+
+// Brings back what the first `rows` rows of the message replaced or removed, the last one first.
+void Core::undo(Message& message, std::uint64_t rows) noexcept {
+  for (std::uint64_t i = rows; i-- > 0;) {
+    if (message.replaced()[i].valid()) builder_.revive(message.replaced()[i]);
+  }
+}
+
+Status Core::apply_remove(Message& message) noexcept {
+  std::uint64_t removed = 0;
+  for (std::uint64_t i = 0; i < message.count(); ++i) {
+    const segment::Slot slot = builder_.find(message.ids()[i]);
+    message.replaced()[i] = slot;
+    if (!slot.valid()) continue;
+    const Status killed = builder_.kill(slot);
+    if (!killed.ok()) {
+      undo(message, i);
+      return killed;
+    }
+    ++removed;
+  }
+  message.receipt.count = removed;
+  return {};
+}
+
+Status Core::apply_clear(Message& message) noexcept {
+  const std::uint64_t rows = builder_.live_rows();
+  const Status cleared = builder_.clear();
+  if (cleared.ok()) message.receipt.count = rows;
+  return cleared;
+}
+
+}  // namespace vicinal::engine
