@@ -7,7 +7,8 @@
 
 namespace vicinal::platform {
 
-// Nanoseconds since an arbitrary moment; never goes back.
+// Nanoseconds since an arbitrary moment; never goes back. Compare readings of one thread only: in
+// WebAssembly each realm has its own zero.
 [[nodiscard]] std::uint64_t monotonic_ns() noexcept;
 
 // Processor time that the calling thread has used, or 0 where the target cannot tell.

@@ -1,0 +1,7 @@
+#include "platform/environment.hpp"
+
+namespace vicinal::platform {
+
+const char* forced_simd() noexcept { return nullptr; }
+
+}  // namespace vicinal::platform
