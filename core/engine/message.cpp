@@ -88,6 +88,15 @@ Status Message::encode(std::uint64_t first, const float* vectors, std::uint64_t 
   return {};
 }
 
+void Message::take_packed(std::uint64_t first, const std::uint8_t* packed_rows,
+                          const quant::RowFactors* factors, std::uint64_t rows) noexcept {
+  VICINAL_ASSERT(packed_rows_ != nullptr);
+  VICINAL_ASSERT(first <= count_ && rows <= count_ - first);
+  const std::size_t row_bytes = quantiser_->layout().packed_row_bytes;
+  std::copy(packed_rows, packed_rows + rows * row_bytes, packed_rows_ + first * row_bytes);
+  std::copy(factors, factors + rows, factors_ + first);
+}
+
 Status Message::check_distinct_ids() const noexcept {
   if (count_ < 2) return {};
   auto sorted = AlignedBuffer::create(static_cast<std::size_t>(count_) * sizeof(std::uint64_t));

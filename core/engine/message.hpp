@@ -47,6 +47,9 @@ class Message {
   // Encodes `rows` vectors of dim floats each as rows first.. of the message. NOT_FINITE(row of the
   // message, coordinate); nothing is taken back, the message may be encoded again or freed.
   Status encode(std::uint64_t first, const float* vectors, std::uint64_t rows) noexcept;
+  // Takes over rows that are packed already, in place of `encode`.
+  void take_packed(std::uint64_t first, const std::uint8_t* packed_rows,
+                   const quant::RowFactors* factors, std::uint64_t rows) noexcept;
   // DUPLICATE_ID(id) when an id stands twice, FULL without memory; nothing is changed.
   [[nodiscard]] Status check_distinct_ids() const noexcept;
 

@@ -1,0 +1,173 @@
+// vicinal: nearest-neighbour search over compressed vectors where a reader never waits.
+//
+// Thread safety: an Index may be used from any number of threads at once; a Reader or Snapshot from one
+// thread at a time. Index, Reader and Snapshot each keep the index alive. Moving from or assigning to an
+// object while another thread uses it is a race, as for any value.
+//
+// Errors are values (status.hpp); nothing throws. After close() everything answers CLOSED.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vicinal/status.hpp"
+#include "vicinal/types.hpp"
+
+namespace vicinal {
+
+namespace engine {
+class Core;
+class ReaderCore;
+}  // namespace engine
+
+// What one query found, best first: (score descending, id ascending). A view.
+class Hits {
+ public:
+  Hits() = default;
+  Hits(std::span<const std::uint64_t> ids, std::span<const float> scores,
+       std::uint64_t sequence) noexcept
+      : ids_(ids), scores_(scores), sequence_(sequence) {}
+
+  [[nodiscard]] std::size_t size() const noexcept { return ids_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return ids_.empty(); }
+  [[nodiscard]] Hit operator[](std::size_t i) const noexcept { return {ids_[i], scores_[i]}; }
+  [[nodiscard]] std::span<const std::uint64_t> ids() const noexcept { return ids_; }
+  [[nodiscard]] std::span<const float> scores() const noexcept { return scores_; }
+  // The committed version that answered.
+  [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
+  // Rows whose sign plane was read, and rows scored by their whole code.
+  std::uint64_t rows_estimated = 0;
+  std::uint64_t rows_scored = 0;
+
+  class Iterator {
+   public:
+    Iterator(const Hits* hits, std::size_t at) noexcept : hits_(hits), at_(at) {}
+    Hit operator*() const noexcept { return (*hits_)[at_]; }
+    Iterator& operator++() noexcept {
+      ++at_;
+      return *this;
+    }
+    friend bool operator==(const Iterator&, const Iterator&) noexcept = default;
+
+   private:
+    const Hits* hits_;
+    std::size_t at_;
+  };
+  [[nodiscard]] Iterator begin() const noexcept { return {this, 0}; }
+  [[nodiscard]] Iterator end() const noexcept { return {this, size()}; }
+
+ private:
+  std::span<const std::uint64_t> ids_;
+  std::span<const float> scores_;
+  std::uint64_t sequence_ = 0;
+};
+
+// The results of a batch, all of one version; owns its memory.
+class BatchHits {
+ public:
+  [[nodiscard]] std::size_t size() const noexcept { return ends_.size(); }
+  [[nodiscard]] Hits operator[](std::size_t query) const noexcept {
+    const std::size_t from = query == 0 ? 0 : ends_[query - 1];
+    const std::size_t count = ends_[query] - from;
+    return {std::span(ids_).subspan(from, count), std::span(scores_).subspan(from, count),
+            sequence_};
+  }
+  [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
+
+ private:
+  friend class Reader;
+  std::vector<std::uint64_t> ids_;
+  std::vector<float> scores_;
+  std::vector<std::size_t> ends_;
+  std::uint64_t sequence_ = 0;
+};
+
+// Searches without locks: one per thread. See the thread-safety note above.
+class Reader {
+ public:
+  Reader(Reader&&) noexcept;
+  Reader& operator=(Reader&&) noexcept;
+  ~Reader();
+
+  // ok, or why this reader cannot read: BUSY when 4,096 readers exist, CLOSED, FULL. Every method
+  // answers with it.
+  [[nodiscard]] Status status() const noexcept;
+
+  // `query`: dim floats. The hits lie in this reader's memory and are valid until its next search; a
+  // warm search allocates nothing. k above the live rows gives all of them; k = 0 or an empty index gives
+  // none. Errors: DIMENSION, NOT_FINITE (row 0, coordinate), BAD_OPTION, CLOSED, FULL.
+  [[nodiscard]] Result<Hits> search(std::span<const float> query, const SearchOptions& options = {});
+  // count * dim floats; one result each, equal to the bit to single searches, all of one version.
+  [[nodiscard]] Result<BatchHits> search_batch(std::span<const float> queries,
+                                               const SearchOptions& options = {});
+  // Whether the newest version has the id. Constant time; false after close.
+  [[nodiscard]] bool has(std::uint64_t id);
+  // The vector that the codes stand for, dim floats (unit length for cosine); UNKNOWN_ID.
+  [[nodiscard]] Result<std::vector<float>> get(std::uint64_t id);
+  // Live rows of the newest version.
+  [[nodiscard]] std::uint64_t size();
+  // The newest committed version.
+  [[nodiscard]] std::uint64_t sequence();
+  // A reader of one fixed version, until it is destroyed. From a snapshot: of the same version.
+  [[nodiscard]] Reader snapshot();
+
+ private:
+  friend class Index;
+  Reader(std::unique_ptr<engine::ReaderCore> core, Status status) noexcept;
+  std::unique_ptr<engine::ReaderCore> core_;
+  Status status_;
+};
+using Snapshot = Reader;
+
+struct OpenOptions {
+  bool read_only = false;
+  std::uint64_t memory_bytes_max = 0;  // 0: no limit; a file that needs more is FULL
+};
+
+class Index {
+ public:
+  // An empty index in memory. BAD_OPTION(name), UNSUPPORTED, FULL.
+  [[nodiscard]] static Result<Index> create(const IndexOptions& options);
+  // An index from a file that `save` wrote. IO, CORRUPT, VERSION, FULL.
+  [[nodiscard]] static Result<Index> open(const std::string& path, const OpenOptions& options = {});
+  [[nodiscard]] static Result<Index> from_bytes(std::span<const std::byte> bytes,
+                                                const OpenOptions& options = {});
+  Index(Index&&) noexcept;
+  Index& operator=(Index&&) noexcept;
+  ~Index();
+
+  [[nodiscard]] const IndexOptions& options() const noexcept;
+
+  // `rows`: ids.size() * dim floats, row by row. Returns once the rows are visible to every search that
+  // starts afterwards; a batch becomes visible in one step. Errors, nothing changed: DIMENSION,
+  // NOT_FINITE(row, coordinate), DUPLICATE_ID(id), FULL, BUSY (a stuck reader holds too much retired
+  // memory), READ_ONLY, CLOSED.
+  Result<Receipt> add(std::span<const std::uint64_t> ids, std::span<const float> rows,
+                      const WriteOptions& options = {});
+  // As add; rows whose id is present replace it. An id twice in one batch: the last row wins.
+  Result<Receipt> upsert(std::span<const std::uint64_t> ids, std::span<const float> rows,
+                         const WriteOptions& options = {});
+  // Unknown ids are no error; the receipt counts the rows that went.
+  Result<Receipt> remove(std::span<const std::uint64_t> ids, const WriteOptions& options = {});
+  Result<Receipt> clear(const WriteOptions& options = {});
+
+  [[nodiscard]] Reader reader() const;
+  // Writes the newest version to a file, atomically: the old file or the new one. IO, CLOSED, FULL.
+  Status save(const std::string& path) const;
+  [[nodiscard]] Result<std::vector<std::byte>> to_bytes() const;
+  [[nodiscard]] Result<Stats> stats() const;
+  void close() noexcept;
+
+ private:
+  explicit Index(std::shared_ptr<engine::Core> core, bool read_only) noexcept;
+  Result<Receipt> write_rows(int kind, std::span<const std::uint64_t> ids,
+                             std::span<const float> rows);
+  std::shared_ptr<engine::Core> core_;
+  bool read_only_ = false;
+};
+
+}  // namespace vicinal

@@ -1,0 +1,28 @@
+// A whole index as one sealed run of bytes: header, version, checksum, payload.
+//
+// Thread safety: pure functions.
+// I1: `open_image` gives the payload only if every byte of header and payload is as it was written.
+// I2: little-endian, the same bytes from every target.
+// I3: nothing outside this header and engine/image.cpp knows these bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "vicinal/status.hpp"
+
+namespace vicinal::storage {
+
+inline constexpr std::size_t kImageHeaderBytes = 64;
+inline constexpr std::uint32_t kImageVersion = 1;
+
+// Fills the first kImageHeaderBytes of `image`, whose rest is the payload.
+void seal_image(std::span<std::byte> image) noexcept;
+
+// The payload. CORRUPT: too short, foreign, truncated, longer than it says, or damaged. VERSION(found,
+// known): sealed by a newer format.
+[[nodiscard]] Result<std::span<const std::byte>> open_image(
+    std::span<const std::byte> image) noexcept;
+
+}  // namespace vicinal::storage
