@@ -1,0 +1,79 @@
+#include "search/allowed_rows.hpp"
+
+#include <algorithm>
+
+#include "search/buffers.hpp"
+
+namespace vicinal::search {
+namespace {
+
+using segment::Slot;
+
+// Ids are looked up this far behind the first touch of their place in the id table.
+constexpr std::size_t kLookAhead = 8;
+
+void prefetch_entry(const segment::IdRoot& root, std::uint64_t id) noexcept {
+  const std::uint64_t hash = segment::IdRoot::hash(id);
+  const segment::SubTable* table = root.tables[segment::IdRoot::table_of(hash)];
+  if (table == nullptr) return;
+  __builtin_prefetch(table->entries() +
+                     (static_cast<std::uint32_t>(hash) & (table->entry_capacity - 1)));
+}
+
+// The row behind `slot` if it has this id: lists tend to follow the order in which rows were added,
+// and one id has one row, so that a match needs no look-up.
+[[nodiscard]] Slot next_if(const segment::Version& version, Slot slot, std::uint64_t id) noexcept {
+  const std::uint32_t row = slot.row() + 1;
+  const segment::SegmentView* view = version.view(slot.segment());
+  VICINAL_DEBUG_ASSERT(view != nullptr);
+  if (row >= view->rows || view->segment->ids()[row] != id || !view->is_live(row)) return {};
+  return Slot::of(slot.segment(), row);
+}
+
+}  // namespace
+
+Status AllowedRows::resolve(const segment::Version& version,
+                            std::span<const std::uint64_t> ids) noexcept {
+  VICINAL_ASSERT(masks_ == nullptr);
+  const std::size_t words = std::size_t{version.segment_end} * kSegmentBlocks;
+  if (Status status = reserve(masks_buffer_, words * sizeof(std::uint32_t)); !status.ok()) {
+    return status;
+  }
+  const std::size_t touched_max = std::min(ids.size(), words);
+  if (Status status = reserve(touched_buffer_, touched_max * sizeof(std::uint32_t));
+      !status.ok()) {
+    return status;
+  }
+  if (touched_max == 0) return {};
+  masks_ = masks_buffer_.as<std::uint32_t>();
+  touched_ = touched_buffer_.as<std::uint32_t>();
+
+  Slot last;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    Slot slot = last.valid() ? next_if(version, last, ids[i]) : Slot{};
+    if (!slot.valid()) {
+      if (i + kLookAhead < ids.size()) prefetch_entry(*version.ids, ids[i + kLookAhead]);
+      slot = version.find(ids[i]);
+    }
+    last = slot;
+    if (slot.valid()) allow(slot);
+  }
+  VICINAL_ASSERT(touched_count_ <= touched_max);
+  return {};
+}
+
+void AllowedRows::allow(Slot slot) noexcept {
+  const std::uint32_t block = slot.value / simd::kBlockRows;
+  const std::uint32_t lane = std::uint32_t{1} << slot.value % simd::kBlockRows;
+  std::uint32_t& mask = masks_[block];
+  if (mask == 0) touched_[touched_count_++] = block;
+  rows_ += (mask & lane) == 0;
+  mask |= lane;
+}
+
+void AllowedRows::clear() noexcept {
+  for (std::size_t i = 0; i < touched_count_; ++i) masks_[touched_[i]] = 0;
+  touched_count_ = 0;
+}
+
+}  // namespace vicinal::search

@@ -1,0 +1,54 @@
+// The rows that a filter's list of ids allows, as lane masks by block.
+//
+// Thread safety: belongs to one thread.
+// I1: the cost of `resolve` and `clear` follows the number of ids, whatever the version's size.
+// I2: a mask has only bits of rows that are live in the version; every block with a mask that is not
+//     0 is listed once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/aligned_buffer.hpp"
+#include "segment/version.hpp"
+#include "vicinal/status.hpp"
+
+namespace vicinal::search {
+
+inline constexpr std::uint32_t kSegmentBlocks = segment::kSegmentRowsMax / simd::kBlockRows;
+
+class AllowedRows {
+ public:
+  // The masks of `masks` are all 0 and will be again: see clear().
+  AllowedRows(AlignedBuffer& masks, AlignedBuffer& touched) noexcept
+      : masks_buffer_(masks), touched_buffer_(touched) {}
+  AllowedRows(const AllowedRows&) = delete;
+  AllowedRows& operator=(const AllowedRows&) = delete;
+  ~AllowedRows() { clear(); }
+
+  // Unknown ids are ignored, duplicates count once. FULL without memory. Once.
+  Status resolve(const segment::Version& version, std::span<const std::uint64_t> ids) noexcept;
+
+  [[nodiscard]] std::uint64_t rows() const noexcept { return rows_; }
+  // Blocks that hold an allowed row: segment number * kSegmentBlocks + block, in no useful order.
+  [[nodiscard]] std::span<const std::uint32_t> blocks() const noexcept {
+    return {touched_, touched_count_};
+  }
+  [[nodiscard]] std::uint32_t lanes(std::uint32_t segment, std::uint32_t block) const noexcept {
+    return masks_[std::size_t{segment} * kSegmentBlocks + block];
+  }
+
+ private:
+  void allow(segment::Slot slot) noexcept;
+  void clear() noexcept;
+
+  AlignedBuffer& masks_buffer_;
+  AlignedBuffer& touched_buffer_;
+  std::uint32_t* masks_ = nullptr;
+  std::uint32_t* touched_ = nullptr;
+  std::size_t touched_count_ = 0;
+  std::uint64_t rows_ = 0;
+};
+
+}  // namespace vicinal::search

@@ -1,0 +1,40 @@
+// What a Scratch holds: the working memory of one reader's searches.
+//
+// Thread safety: as Scratch.
+// I1: growing either succeeds or leaves the old memory as it was.
+// I2: all words of `masks` are 0 between searches.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "base/aligned_buffer.hpp"
+#include "search/search.hpp"
+
+namespace vicinal::search {
+
+// Makes `buffer` hold at least `bytes`; its contents are lost (all zero) where it grows. Grows by half
+// at least, so that slowly growing needs do not allocate each time. FULL: as before.
+[[nodiscard]] inline Status reserve(AlignedBuffer& buffer, std::size_t bytes) noexcept {
+  if (buffer.size() >= bytes) return {};
+  auto grown = AlignedBuffer::create(std::max(bytes, buffer.size() + buffer.size() / 2));
+  if (!grown) grown = AlignedBuffer::create(bytes);
+  if (!grown) return grown.status();
+  buffer = std::move(*grown);
+  VICINAL_ASSERT(buffer.size() >= bytes);
+  return {};
+}
+
+struct Scratch::Buffers {
+  AlignedBuffer prepare;  // the prepared query
+  AlignedBuffer rows;     // Hit, of TopRows
+  AlignedBuffer ids;      // std::uint64_t, the result
+  AlignedBuffer scores;   // float, the result
+  AlignedBuffer masks;    // std::uint32_t by block: the lanes that a filter allows
+  AlignedBuffer touched;  // std::uint32_t: blocks whose mask is not 0
+  AlignedBuffer decode;   // a packed row and the quantiser's scratch
+};
+
+}  // namespace vicinal::search

@@ -1,0 +1,72 @@
+// One search over one version: the walk over blocks, the skip test, and the scores of what is left.
+//
+// Thread safety: belongs to one thread.
+// I1: search.hpp I1. With `exhaustive` a row's ranking score is its code score and no plane is scanned.
+// I2: no score and no bound is NaN. A row's factors are finite and not negative and their products with
+//     a query of any valid length stay finite (kMagnitudeLimit), except that a bound of an `ip` or `l2`
+//     row may overflow to +infinity, which keeps the row; nothing that could be infinite is multiplied
+//     by 0 or subtracted from another such value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "quant/quantiser.hpp"
+#include "search/allowed_rows.hpp"
+#include "search/search.hpp"
+#include "search/top_rows.hpp"
+#include "segment/version.hpp"
+
+namespace vicinal::search {
+
+class Scan {
+ public:
+  // `search` behind its checks of the options.
+  [[nodiscard]] static Status search(const segment::Version& version,
+                                     const quant::Quantiser& quantiser,
+                                     std::span<const float> query, const SearchOptions& options,
+                                     Scratch& scratch, Found* found) noexcept;
+
+ private:
+  // Survivors of the skip test wait here while their rows are fetched. A dozen hides the latency of
+  // the memory; more would be tested against an older threshold.
+  static constexpr std::uint32_t kWaitingMax = 12;
+  struct Waiting {
+    const segment::Segment* segment;
+    const std::uint8_t* plane;
+    std::uint32_t row;
+    float upper;
+  };
+
+  Scan(const segment::Version& version, const quant::Quantiser& quantiser,
+       const quant::PreparedQuery& query, TopRows& top) noexcept;
+
+  void run(const AllowedRows* allowed, bool exhaustive) noexcept;
+  // Calls visit(view, block, lanes) for every block with a lane that is live and allowed.
+  template <class Visit>
+  void visit_blocks(const AllowedRows* allowed, Visit visit) noexcept;
+  void scan_plane(const segment::SegmentView& view, std::uint32_t block,
+                  std::uint32_t lanes) noexcept;
+  void score_all(const segment::SegmentView& view, std::uint32_t block,
+                 std::uint32_t lanes) noexcept;
+  void collect(const segment::SegmentView& view, std::uint32_t row, const std::uint8_t* plane,
+               float upper) noexcept;
+  void score_waiting() noexcept;
+  [[nodiscard]] float code_score(const segment::Segment& segment, const std::uint8_t* plane,
+                                 std::uint32_t row) const noexcept;
+
+  const segment::Version& version_;
+  const quant::PreparedQuery& query_;
+  const simd::Kernels& kernels_;
+  const simd::Levels& levels_;
+  simd::Kernels::CodeDot code_dot_;
+  std::size_t rest_bytes_;
+  TopRows& top_;
+  std::uint32_t waiting_count_ = 0;
+  std::uint64_t rows_estimated_ = 0;
+  std::uint64_t rows_scored_ = 0;
+  Waiting waiting_[kWaitingMax];
+};
+
+}  // namespace vicinal::search
