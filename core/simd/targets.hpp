@@ -1,7 +1,7 @@
 // The kernel tables that the target folders define, for dispatch.cpp alone.
 //
 // Thread safety: the tables are constants, usable before any constructor has run.
-// I1: a table declared here is compiled in exactly where its macro condition holds.
+// I1: a table declared here is compiled in exactly where its condition holds.
 // I2: no source of a target folder other than scalar/ defines or calls a shared inline function: the
 //     linker keeps one copy of such a function, and it could be one that needs the target's
 //     instructions, run on a machine that lacks them.
@@ -14,5 +14,20 @@ namespace vicinal::simd {
 namespace scalar {
 extern const Kernels kKernels;
 }
+
+#if defined(__x86_64__)
+namespace avx2 {
+extern const Kernels kKernels;
+}
+namespace avx512 {
+extern const Kernels kKernels;
+}
+#endif
+
+#if defined(__wasm_simd128__)
+namespace wasm {
+extern const Kernels kKernels;
+}
+#endif
 
 }  // namespace vicinal::simd

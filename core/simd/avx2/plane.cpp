@@ -1,0 +1,145 @@
+#include <immintrin.h>
+
+#include "simd/avx2/functions.hpp"
+
+namespace vicinal::simd::avx2 {
+namespace {
+
+constexpr std::uint32_t kStepGroups = 2;  // of one vector
+// Sums of 63 stay below 65,536 for 1,040 groups; 1,024 is a whole number of steps.
+constexpr std::uint32_t kSpanGroups = 1024;
+
+// u32 sums of rows 0..7, 8..15, 16..23, 24..31.
+struct Sums {
+  __m256i rows[4];
+};
+
+// Bytes of four lookups at most: rows 0..15 in `low`, 16..31 in `high`, two groups side by side.
+struct Lookups {
+  __m256i low;
+  __m256i high;
+};
+
+[[nodiscard]] inline __m256i load(const std::uint8_t* bytes) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
+}
+
+[[nodiscard]] inline Lookups look_up(const std::uint8_t* plane, const std::uint8_t* tables) {
+  const __m256i nibble = _mm256_set1_epi8(15);
+  const __m256i signs = load(plane);
+  const __m256i table = load(tables);
+  const __m256i high = _mm256_and_si256(_mm256_srli_epi16(signs, 4), nibble);
+  return {_mm256_shuffle_epi8(table, _mm256_and_si256(signs, nibble)),
+          _mm256_shuffle_epi8(table, high)};
+}
+
+// u16 sums: `all` holds even bytes plus 256 times odd bytes modulo 2^16, `odd` the odd bytes.
+// Subtracting later costs less than masking the even bytes at every step.
+struct Words {
+  __m256i all = _mm256_setzero_si256();
+  __m256i odd = _mm256_setzero_si256();
+
+  inline void add(__m256i bytes) {
+    all = _mm256_add_epi16(all, bytes);
+    odd = _mm256_add_epi16(odd, _mm256_srli_epi16(bytes, 8));
+  }
+  [[nodiscard]] inline __m256i even() const {
+    return _mm256_sub_epi16(all, _mm256_slli_epi16(odd, 8));
+  }
+};
+
+// Adds up the two 128-bit lanes and puts 16 rows in order.
+inline void fold(const Words& words, __m256i* rows) {
+  const __m256i even = words.even();
+  const __m256i both = _mm256_add_epi16(_mm256_permute2x128_si256(even, words.odd, 0x20),
+                                        _mm256_permute2x128_si256(even, words.odd, 0x31));
+  const __m128i evens = _mm256_castsi256_si128(both);
+  const __m128i odds = _mm256_extracti128_si256(both, 1);
+  rows[0] = _mm256_cvtepu16_epi32(_mm_unpacklo_epi16(evens, odds));
+  rows[1] = _mm256_cvtepu16_epi32(_mm_unpackhi_epi16(evens, odds));
+}
+
+[[nodiscard]] inline Sums sum_span(const std::uint8_t* plane, const std::uint8_t* tables,
+                                   std::uint32_t groups) {
+  Words low;
+  Words high;
+  std::uint32_t group = 0;
+  for (; group + 4 * kStepGroups <= groups; group += 4 * kStepGroups) {
+    Lookups sum = look_up(plane + group * kGroupBytes, tables + group * kGroupBytes);
+    for (std::uint32_t step = 1; step < 4; ++step) {
+      const std::uint32_t at = (group + step * kStepGroups) * kGroupBytes;
+      const Lookups next = look_up(plane + at, tables + at);
+      sum.low = _mm256_add_epi8(sum.low, next.low);
+      sum.high = _mm256_add_epi8(sum.high, next.high);
+    }
+    low.add(sum.low);
+    high.add(sum.high);
+  }
+  for (; group < groups; group += kStepGroups) {
+    const Lookups last = look_up(plane + group * kGroupBytes, tables + group * kGroupBytes);
+    low.add(last.low);
+    high.add(last.high);
+  }
+  Sums sums;
+  fold(low, sums.rows);
+  fold(high, sums.rows + 2);
+  return sums;
+}
+
+[[nodiscard]] inline Sums sum_rows(const std::uint8_t* plane, const PlaneQuery& query) {
+  std::uint32_t done = query.groups < kSpanGroups ? query.groups : kSpanGroups;
+  Sums sums = sum_span(plane, query.tables, done);
+  while (done < query.groups) {
+    const std::uint32_t left = query.groups - done;
+    const std::uint32_t span = left < kSpanGroups ? left : kSpanGroups;
+    const Sums next =
+        sum_span(plane + done * kGroupBytes, query.tables + done * kGroupBytes, span);
+    for (int i = 0; i < 4; ++i) sums.rows[i] = _mm256_add_epi32(sums.rows[i], next.rows[i]);
+    done += span;
+  }
+  return sums;
+}
+
+[[nodiscard]] inline __m256 error(const float* cosine2, const PlaneQuery& query) {
+  const __m256 rest = _mm256_sub_ps(_mm256_set1_ps(1.0f), _mm256_loadu_ps(cosine2));
+  return _mm256_sqrt_ps(
+      _mm256_add_ps(_mm256_mul_ps(rest, _mm256_set1_ps(query.error_direction)),
+                    _mm256_set1_ps(query.error_table)));
+}
+
+// bound.hpp's upper_bound, in its order of operations.
+[[nodiscard]] inline __m256 bound(__m256i sum, __m256 error, __m256 scale, const float* cosine2,
+                                  const PlaneQuery& query) {
+  const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_set1_ps(query.step));
+  const __m256 reach = _mm256_mul_ps(
+      scale, _mm256_add_ps(_mm256_add_ps(product, _mm256_set1_ps(query.base)), error));
+  const __m256 weighted = _mm256_mul_ps(_mm256_set1_ps(query.weight), reach);
+  if (!query.l2) return weighted;
+  const __m256 length2 = _mm256_mul_ps(
+      _mm256_mul_ps(scale, scale),
+      _mm256_mul_ps(_mm256_loadu_ps(cosine2), _mm256_set1_ps(query.coded_dim)));
+  return _mm256_sub_ps(_mm256_sub_ps(weighted, length2), _mm256_set1_ps(query.query2));
+}
+
+}  // namespace
+
+std::uint32_t plane_scan(const std::uint8_t* plane, const PlaneQuery& query,
+                         const float* plane_scale, const float* plane_cosine2, std::uint32_t lanes,
+                         float threshold, float* upper) noexcept {
+  // The errors need no sum: computed first, the square roots' latency passes behind the lookups.
+  __m256 errors[4];
+  for (int i = 0; i < 4; ++i) errors[i] = error(plane_cosine2 + 8 * i, query);
+  const Sums sums = sum_rows(plane, query);
+  const __m256 limit = _mm256_set1_ps(threshold);
+  std::uint32_t reached = 0;
+  for (int i = 0; i < 4; ++i) {
+    const __m256 rows = bound(sums.rows[i], errors[i], _mm256_loadu_ps(plane_scale + 8 * i),
+                              plane_cosine2 + 8 * i, query);
+    _mm256_storeu_ps(upper + 8 * i, rows);
+    const int mask = _mm256_movemask_ps(_mm256_cmp_ps(rows, limit, _CMP_NLT_UQ));
+    reached |= static_cast<std::uint32_t>(mask) << (8 * i);
+  }
+  return reached & lanes;
+}
+
+}  // namespace vicinal::simd::avx2
