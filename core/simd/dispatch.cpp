@@ -6,23 +6,48 @@
 namespace vicinal::simd {
 namespace {
 
-// Slowest first. Each target's machines also run those before it, so that what is available is always
-// a prefix, and the last of it the fastest.
+// Slowest first. A machine that runs a target runs those before it, so that what is available is
+// always a prefix, and the last of it the fastest.
 constexpr const Kernels* kTargets[] = {
     &scalar::kKernels,
+#if defined(__x86_64__)
+    &avx2::kKernels,
+    &avx512::kKernels,
+#endif
+#if defined(__wasm_simd128__)
+    &wasm::kKernels,
+#endif
 };
 constexpr std::size_t kTargetCount = sizeof kTargets / sizeof kTargets[0];
-
-// The number of targets of kTargets that this machine runs.
-[[nodiscard]] std::size_t count_available() noexcept {
-  return 1;
-}
 
 // kNames[n - 1] lists the first n targets. Constants rather than a list filled at the first call:
 // WebAssembly instances that attach to a shared memory run no initialisation of their own.
 constexpr const char* kNames[kTargetCount][kTargetCount + 1] = {
     {"scalar", nullptr},
+#if defined(__x86_64__)
+    {"scalar", "avx2", nullptr},
+    {"scalar", "avx2", "avx512", nullptr},
+#endif
+#if defined(__wasm_simd128__)
+    {"scalar", "wasm", nullptr},
+#endif
 };
+
+// The number of targets of kTargets that this machine runs. A WebAssembly module with SIMD128 would
+// not have been compiled on an engine without it, so only x86-64 has to ask.
+[[nodiscard]] std::size_t count_available() noexcept {
+#if defined(__x86_64__)
+  __builtin_cpu_init();  // the caller may be a constructor that runs before the compiler's own
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) return 1;
+  const bool avx512 =
+      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
+      __builtin_cpu_supports("avx512vnni");
+  return avx512 ? 3 : 2;
+#else
+  return kTargetCount;
+#endif
+}
 
 }  // namespace
 
