@@ -11,9 +11,10 @@
 
 namespace vicinal::simd {
 
-// What turns the inner product with the unit query into the metric's score: weight * product, and for
-// l2 less the squared lengths of row and query. The row's squared length follows from its factors:
-// plane_scale = length / (c sqrt(D)), plane_cosine2 = c^2, c the cosine of the row and its signs.
+// What turns the inner product with the unit query into the metric's score: weight * product, and
+// for l2 less the squared lengths of row and query. The row's squared length follows from its
+// factors: plane_scale = length / (c sqrt(D)), plane_cosine2 = c^2, c the cosine of the row and its
+// signs.
 [[nodiscard]] inline float metric_score(float product, const PlaneQuery& query, float plane_scale,
                                         float plane_cosine2) noexcept {
   const float weighted = query.weight * product;

@@ -3,8 +3,8 @@
 // Thread safety: every kernel is a pure function of its arguments; tables are immutable.
 // I1: a kernel and its scalar twin give the same bits for the same input, always: integer sums are
 //     exact, and floating point uses only + - * / sqrt and conversions in the order written here.
-// I2: kernels may read, and ignore, up to kOverread bytes past the arrays they are given; they never
-//     write there. Every array that they are given is followed by that much readable memory.
+// I2: kernels may read, and ignore, up to kOverread bytes past the arrays they are given; they
+//     never write there. Every array that they are given is followed by that much readable memory.
 // I3: the layouts below are the same on every target and in the file.
 //
 // Layouts. D is the coded dimension (a multiple of 8), G = D / 4 the number of groups of four
@@ -117,8 +117,8 @@ struct Kernels {
   return bits == 8 ? 4 : bits - 1;
 }
 
-// The table by name ("scalar", "avx2", "avx512", "wasm", ...), or null when this build or this machine
-// lacks it.
+// The table by name ("scalar", "avx2", "avx512", "wasm", ...), or null when this build or this
+// machine lacks it.
 [[nodiscard]] const Kernels* find_kernels(const char* name) noexcept;
 
 // The fastest table that this machine runs. Never null.

@@ -2,8 +2,8 @@
 //
 // Thread safety: the tables are constants, usable before any constructor has run.
 // I1: a table declared here is compiled in exactly where its condition holds.
-// I2: no source of a target folder other than scalar/ defines or calls a shared inline function: the
-//     linker keeps one copy of such a function, and it could be one that needs the target's
+// I2: no source of a target folder other than scalar/ defines or calls a shared inline function:
+//     the linker keeps one copy of such a function, and it could be one that needs the target's
 //     instructions, run on a machine that lacks them.
 #pragma once
 

@@ -2,10 +2,10 @@
 
 #include "simd/avx2/functions.hpp"
 
-// A chunk of 16 groups is two vectors: its 16 bytes of each component are repeated in both lanes, and
-// each lane shifts its bytes so that its coordinate's bits come to their place in the magnitude's
-// index. Lanes of vector v hold coordinates t = 2v and 2v + 1. Signs are applied to the query, which
-// is symmetric: |value| <= 127, or 2047.
+// A chunk of 16 groups is two vectors: its 16 bytes of each component are repeated in both lanes,
+// and each lane shifts its bytes so that its coordinate's bits come to their place in the
+// magnitude's index. Lanes of vector v hold coordinates t = 2v and 2v + 1. Signs are applied to the
+// query, which is symmetric: |value| <= 127, or 2047.
 namespace vicinal::simd::avx2 {
 namespace {
 
@@ -22,9 +22,9 @@ namespace {
 }
 
 // Bytes of one row's groups of a chunk, complemented, repeated in both lanes. Load k begins k bytes
-// early, which moves the row's byte of groups 2k and 2k + 1 to place k of their lanes: the loads then
-// only blend. Those without a valid group repeat the first; the last valid one ends at most 31 bytes
-// past its group.
+// early, which moves the row's byte of groups 2k and 2k + 1 to place k of their lanes: the loads
+// then only blend. Those without a valid group repeat the first; the last valid one ends at most 31
+// bytes past its group.
 [[nodiscard]] inline __m256i gather_signs(const std::uint8_t* row_plane, std::uint32_t groups) {
   const __m256i odd_bytes = _mm256_set1_epi16(static_cast<short>(0xff00));
   __m256i loads[8];
@@ -152,9 +152,9 @@ template <std::uint32_t kBits>
   return _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
 }
 
-// The levels' bytes by magnitude index, as differences of 16-entry tables: an index less 16 k has its
-// top bit set, and so looks up zero, exactly if it is below 16 k; the xor of the lookups in tables
-// 0..index / 16 leaves the last of them.
+// The levels' bytes by magnitude index, as differences of 16-entry tables: an index less 16 k has
+// its top bit set, and so looks up zero, exactly if it is below 16 k; the xor of the lookups in
+// tables 0..index / 16 leaves the last of them.
 class WideLevels {
  public:
   explicit WideLevels(const Levels& levels) {

@@ -5,7 +5,8 @@
 namespace vicinal::simd::avx2 {
 namespace {
 
-// Butterflies inside a vector: `swapped` is x with partners exchanged; kSecond marks second partners.
+// Butterflies inside a vector: `swapped` is x with partners exchanged; kSecond marks second
+// partners.
 template <int kSecond>
 [[nodiscard]] inline __m256 butterfly(__m256 x, __m256 swapped) {
   return _mm256_blend_ps(_mm256_add_ps(x, swapped), _mm256_sub_ps(swapped, x), kSecond);

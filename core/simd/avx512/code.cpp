@@ -1,10 +1,10 @@
 #include "simd/avx512/functions.hpp"
 #include "simd/avx512/intrinsics.hpp"
 
-// A chunk of 16 groups is one vector: its 16 bytes of each component are repeated in four lanes, and
-// lane t shifts its bytes so that coordinate t's bits come to their place in the magnitude's index.
-// Bits of other coordinates around them need no masking: the byte permutations read only the lower
-// six or seven bits of an index, and a table shorter than that is repeated.
+// A chunk of 16 groups is one vector: its 16 bytes of each component are repeated in four lanes,
+// and lane t shifts its bytes so that coordinate t's bits come to their place in the magnitude's
+// index. Bits of other coordinates around them need no masking: the byte permutations read only the
+// lower six or seven bits of an index, and a table shorter than that is repeated.
 namespace vicinal::simd::avx512 {
 namespace {
 
@@ -37,8 +37,9 @@ class SignGather {
     byte_ = _mm512_or_si512(quarter, _mm512_set1_epi8(static_cast<char>(lane % kGroupBytes)));
   }
 
-  // Byte i of each lane: group i of the chunk at `plane`, i < groups. A vector holds four groups, and
-  // the same permutation takes the row's byte of each to all its places; masks keep their shares.
+  // Byte i of each lane: group i of the chunk at `plane`, i < groups. A vector holds four groups,
+  // and the same permutation takes the row's byte of each to all its places; masks keep their
+  // shares.
   [[nodiscard]] inline __m512i whole_chunk(const std::uint8_t* plane) const {
     __m512i signs = _mm512_permutexvar_epi8(byte_, _mm512_loadu_si512(plane));
     signs = _mm512_mask_permutexvar_epi8(signs, kShare << 4, byte_, _mm512_loadu_si512(plane + 64));

@@ -4,7 +4,8 @@
 namespace vicinal::simd::avx512 {
 namespace {
 
-// Butterflies inside a vector: `swapped` is x with partners exchanged; the mask marks second partners.
+// Butterflies inside a vector: `swapped` is x with partners exchanged; the mask marks second
+// partners.
 [[nodiscard]] inline __m512 butterfly(__m512 x, __m512 swapped, __mmask16 second) {
   return _mm512_mask_sub_ps(_mm512_add_ps(x, swapped), second, swapped, x);
 }

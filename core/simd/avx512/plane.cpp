@@ -43,8 +43,8 @@ struct Words {
   }
 };
 
-// Adds up the four 128-bit lanes of `even` and `odd`: even in lanes 0 and 1, odd in 2 and 3, of which
-// the caller still adds neighbours.
+// Adds up the four 128-bit lanes of `even` and `odd`: even in lanes 0 and 1, odd in 2 and 3, of
+// which the caller still adds neighbours.
 [[nodiscard]] inline __m512i fold_half(__m512i even, __m512i odd) {
   return _mm512_add_epi16(_mm512_shuffle_i64x2(even, odd, 0x44),
                           _mm512_shuffle_i64x2(even, odd, 0xee));

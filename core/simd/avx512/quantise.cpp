@@ -100,7 +100,8 @@ template <class Search>
     const __m512 value = _mm512_abs_ps(x);
     const __m512i index = search.index(value);
     const __mmask16 negative = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ);
-    const __m512i code = _mm512_mask_or_epi32(index, static_cast<__mmask16>(~negative), index, sign);
+    const __mmask16 positive = static_cast<__mmask16>(~negative);
+    const __m512i code = _mm512_mask_or_epi32(index, positive, index, sign);
     _mm512_mask_cvtepi32_storeu_epi8(codes + j, valid, code);
     // Lanes past the end add zero to sums that are never -0.
     absolute = _mm512_add_ps(absolute, value);

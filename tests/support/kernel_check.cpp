@@ -1,0 +1,402 @@
+#include "support/kernel_check.hpp"
+
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+#include <limits>
+
+#include "base/random.hpp"
+#include "support/kernel_input.hpp"
+
+namespace vicinal::test {
+namespace {
+
+using simd::kBlockRows;
+using simd::Kernels;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr std::uint32_t kAllBits[] = {1, 2, 3, 4, 8};
+
+enum class PlanePattern { kRandom, kZero, kFull, kDominant, kDenormal, kExact, kCount };
+constexpr const char* kPlanePatternNames[] = {"random",   "zero",     "full",
+                                              "dominant", "denormal", "exact"};
+
+struct PlaneInput {
+  PlaneInput(std::uint32_t coded_dim, PlanePattern pattern, Random& random)
+      : plane(coded_dim / 4 * simd::kGroupBytes, random, random.below(2) * 32),
+        tables(round_up(coded_dim / 4, 4) * simd::kGroupBytes, random),
+        plane_scale(kBlockRows, random),
+        plane_cosine2(kBlockRows, random) {
+    const std::uint32_t groups = coded_dim / 4;
+    fill_plane(groups, pattern, random);
+    fill_factors(pattern, random);
+    query.tables = tables.data();
+    query.groups = groups;
+    query.step = pattern == PlanePattern::kDenormal ? 1e-42f : 0.013f + 0.01f * random_unit(random);
+    query.base = -20.0f * query.step * static_cast<float>(groups) * std::fabs(random_unit(random));
+    query.error_direction = pattern == PlanePattern::kExact ? 0.0f : 9.0f;
+    query.error_table = pattern == PlanePattern::kExact ? 0.0f : 1e-4f;
+    query.weight = random.below(2) == 0 ? 1.0f : 3.7f * random_unit(random);
+    query.coded_dim = static_cast<float>(coded_dim);
+    query.query2 = std::fabs(random_unit(random));
+    query.l2 = random.below(2) == 0;
+  }
+
+  void fill_plane(std::uint32_t groups, PlanePattern pattern, Random& random) {
+    if (pattern == PlanePattern::kZero) plane.fill(0);
+    if (pattern == PlanePattern::kFull) plane.fill(0xff);
+    const std::uint32_t dominant = random.below(groups);
+    for (std::uint32_t i = 0; i < tables.size(); ++i) {
+      std::uint32_t entry = random.below(simd::kTableEntryMax + 1);
+      if (pattern == PlanePattern::kFull) entry = simd::kTableEntryMax;
+      if (pattern == PlanePattern::kDominant && i / 16 != dominant) entry = 31 + entry % 2;
+      tables[i] = static_cast<std::uint8_t>(i / 16 < groups ? entry : 0);
+    }
+  }
+
+  void fill_factors(PlanePattern pattern, Random& random) {
+    for (std::uint32_t row = 0; row < kBlockRows; ++row) {
+      plane_scale[row] = std::fabs(random_unit(random));
+      plane_cosine2[row] = std::fabs(random_unit(random));
+      if (row % 8 == 3) plane_scale[row] = 0.0f;
+      if (row % 8 == 5) plane_cosine2[row] = 1.0f;
+      if (pattern == PlanePattern::kDenormal) plane_scale[row] *= 1e-40f;
+    }
+  }
+
+  GuardedArray<std::uint8_t> plane;
+  GuardedArray<std::uint8_t> tables;
+  GuardedArray<float> plane_scale;
+  GuardedArray<float> plane_cosine2;
+  simd::PlaneQuery query;
+};
+
+// One call of both kernels; fills `difference` where they part.
+[[nodiscard]] bool same_plane_scan(const Kernels& reference, const Kernels& candidate,
+                                   const PlaneInput& input, std::uint32_t lanes, float threshold,
+                                   float* expected, KernelDifference* difference) {
+  float actual[kBlockRows];
+  const std::uint32_t expected_rows =
+      reference.plane_scan(input.plane.data(), input.query, input.plane_scale.data(),
+                           input.plane_cosine2.data(), lanes, threshold, expected);
+  const std::uint32_t actual_rows =
+      candidate.plane_scan(input.plane.data(), input.query, input.plane_scale.data(),
+                           input.plane_cosine2.data(), lanes, threshold, actual);
+  for (std::uint32_t row = 0; row < kBlockRows; ++row) {
+    if (raw_bits(expected[row]) == raw_bits(actual[row])) continue;
+    difference->index = row;
+    difference->expected = raw_bits(expected[row]);
+    difference->actual = raw_bits(actual[row]);
+    return false;
+  }
+  difference->index = kBlockRows;  // the mask of rows
+  difference->expected = expected_rows;
+  difference->actual = actual_rows;
+  return expected_rows == actual_rows;
+}
+
+[[nodiscard]] bool same_plane_scans(const Kernels& reference, const Kernels& candidate,
+                                    const PlaneInput& input, Random& random,
+                                    KernelDifference* difference) {
+  constexpr std::uint32_t kEveryLane = 0xffffffffu;
+  float upper[kBlockRows];
+  for (const float threshold : {-kInfinity, 0.0f, kInfinity}) {
+    if (!same_plane_scan(reference, candidate, input, kEveryLane, threshold, upper, difference)) {
+      return false;
+    }
+  }
+  for (std::uint32_t row = 0; row < kBlockRows; ++row) {
+    // A tie: the row's own bound as the threshold; then its neighbours, and a single lane.
+    const float tie = upper[row];
+    const float above = std::nextafterf(tie, kInfinity);
+    const auto lanes = static_cast<std::uint32_t>(random.next());
+    float again[kBlockRows];
+    if (!same_plane_scan(reference, candidate, input, kEveryLane, tie, again, difference) ||
+        !same_plane_scan(reference, candidate, input, lanes, above, again, difference) ||
+        !same_plane_scan(reference, candidate, input, 1u << row, tie, again, difference)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+enum class CodePattern { kRandom, kZero, kFull, kDominant, kExtreme, kNegative, kCount };
+constexpr const char* kCodePatternNames[] = {"random",   "zero",    "full",
+                                             "dominant", "extreme", "negative"};
+
+struct CodeInput {
+  CodeInput(std::uint32_t coded_dim, CodePattern pattern, Random& random)
+      : groups(coded_dim / 4),
+        half_chunks(static_cast<std::uint32_t>(divide_up(groups / 2, simd::kChunkGroups))),
+        plane(groups * simd::kGroupBytes, random, random.below(2) * 32),
+        values8(2 * half_chunks * simd::kChunkValues, random),
+        values16(2 * half_chunks * simd::kChunkValues, random) {
+    if (pattern == CodePattern::kZero) plane.fill(0);
+    if (pattern == CodePattern::kFull || pattern == CodePattern::kExtreme) plane.fill(0xff);
+    values8.fill(0);
+    values16.fill(0);
+    const std::uint32_t dominant = random.below(coded_dim);
+    for (std::uint32_t j = 0; j < coded_dim; ++j) {
+      std::int32_t wide = random_between(random, -2047, 2047);
+      std::int32_t narrow = random_between(random, -127, 127);
+      if (pattern == CodePattern::kDominant) wide = narrow = j == dominant ? 127 : wide % 3;
+      if (pattern == CodePattern::kExtreme) wide = 2047, narrow = 127;
+      if (pattern == CodePattern::kNegative) wide = -2047, narrow = -127;
+      const std::uint32_t half = j / 4 / (groups / 2);
+      const std::uint32_t index = j / 4 % (groups / 2);
+      const std::uint32_t at = (half * half_chunks + index / simd::kChunkGroups) *
+                                   simd::kChunkValues +
+                               j % 4 * simd::kChunkGroups + index % simd::kChunkGroups;
+      values8[at] = static_cast<std::int8_t>(narrow);
+      values16[at] = static_cast<std::int16_t>(wide);
+      value_sum += narrow;
+    }
+  }
+
+  [[nodiscard]] simd::CodeQuery query() const {
+    simd::CodeQuery result;
+    result.values8 = values8.data();
+    result.values16 = values16.data();
+    result.groups = groups;
+    result.half_chunks = half_chunks;
+    result.value_sum = value_sum;
+    return result;
+  }
+
+  std::uint32_t groups;
+  std::uint32_t half_chunks;
+  GuardedArray<std::uint8_t> plane;
+  GuardedArray<std::int8_t> values8;
+  GuardedArray<std::int16_t> values16;
+  std::int64_t value_sum = 0;
+};
+
+// Levels are random rather than ascending: no kernel may depend on more than the header says.
+[[nodiscard]] simd::Levels random_levels(std::uint32_t bits, CodePattern pattern, Random& random) {
+  simd::Levels levels;
+  levels.bits = bits;
+  const std::uint32_t count = 1u << (bits - 1);
+  const bool extreme = pattern == CodePattern::kExtreme || pattern == CodePattern::kNegative;
+  for (std::uint32_t m = 0; m < count && m < 16; ++m) {
+    levels.biased[m] = static_cast<std::uint8_t>(extreme ? 127 : random_between(random, 64, 127));
+  }
+  for (std::uint32_t m = 0; m < count; ++m) {
+    std::int32_t wide = random_between(random, 1, 8191);
+    if (m % 5 == 2) wide = (wide & ~255) + 256 > 8191 ? 256 : (wide & ~255) + 256;
+    levels.wide[m] = static_cast<std::int16_t>(extreme ? 8191 : wide);
+  }
+  return levels;
+}
+
+[[nodiscard]] bool same_code_dots(const Kernels& reference, const Kernels& candidate,
+                                  const CodeInput& input, std::uint32_t bits, CodePattern pattern,
+                                  Random& random, KernelDifference* difference) {
+  const simd::Levels levels = random_levels(bits, pattern, random);
+  GuardedArray<std::uint8_t> rest(std::size_t{input.groups} * (bits - 1) / 2, random);
+  if (pattern == CodePattern::kZero) rest.fill(0);
+  if (pattern == CodePattern::kFull) rest.fill(0xff);
+  const simd::CodeQuery query = input.query();
+  const std::uint32_t index = simd::bits_index(bits);
+  difference->bits = bits;
+  const bool every_lane = input.groups <= 512;
+  for (std::uint32_t lane = 0; lane < kBlockRows; lane += every_lane ? 1 : 5) {
+    const std::int64_t expected =
+        reference.code_dot[index](input.plane.data(), lane, rest.data(), query, levels);
+    const std::int64_t actual =
+        candidate.code_dot[index](input.plane.data(), lane, rest.data(), query, levels);
+    difference->lane = lane;
+    difference->expected = static_cast<std::uint64_t>(expected);
+    difference->actual = static_cast<std::uint64_t>(actual);
+    if (expected != actual) return false;
+  }
+  return true;
+}
+
+enum class VectorPattern { kRandom, kZeros, kDominant, kDenormal, kLarge, kTies, kCount };
+constexpr const char* kVectorPatternNames[] = {"random",   "signed zeros", "dominant",
+                                               "denormal", "large",        "ties"};
+
+void fill_vector(GuardedArray<float>& vector, VectorPattern pattern, const simd::Levels* levels,
+                 Random& random) {
+  const auto count = static_cast<std::uint32_t>(vector.size());
+  const std::uint32_t dominant = random.below(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const float unit = random_unit(random);
+    float value = unit / std::sqrt(static_cast<float>(count));
+    if (pattern == VectorPattern::kZeros) value = random.below(2) == 0 ? 0.0f : -0.0f;
+    if (pattern == VectorPattern::kDominant) value = i == dominant ? -1.0f : 1e-6f * unit;
+    if (pattern == VectorPattern::kDenormal) value = unit * 1e-39f;
+    if (pattern == VectorPattern::kLarge) value = unit * 1e30f;
+    if (pattern == VectorPattern::kTies && levels != nullptr && levels->bits > 1) {
+      value = levels->thresholds[random.below((1u << (levels->bits - 1)) - 1)];
+      if (random.below(2) == 0) value = -value;
+      if (random.below(2) == 0) value = std::nextafterf(value, 0.0f);
+    }
+    vector[i] = value;
+  }
+}
+
+void set_thresholds(simd::Levels& levels, std::uint32_t coded_dim, Random& random) {
+  const std::uint32_t count = (1u << (levels.bits - 1)) - 1;
+  const float width = 1.0f / std::sqrt(static_cast<float>(coded_dim));
+  for (float& threshold : levels.thresholds) threshold = kInfinity;
+  float last = 0;
+  for (std::uint32_t m = 0; m < count; ++m) {
+    last += width * (1.25f + random_unit(random)) / static_cast<float>(count);
+    levels.thresholds[m] = last;
+  }
+}
+
+[[nodiscard]] bool same_quantise(const Kernels& reference, const Kernels& candidate,
+                                 const GuardedArray<float>& vector, const simd::Levels& levels,
+                                 Random& random, KernelDifference* difference) {
+  const auto coded_dim = static_cast<std::uint32_t>(vector.size());
+  GuardedArray<std::uint8_t> expected(coded_dim, random);
+  GuardedArray<std::uint8_t> actual(coded_dim, random);
+  // Beyond the codes nothing may be written.
+  std::memcpy(actual.data() + coded_dim, expected.data() + coded_dim, simd::kOverread);
+  const simd::QuantiseSums a =
+      reference.quantise(vector.data(), coded_dim, levels, expected.data());
+  const simd::QuantiseSums b = candidate.quantise(vector.data(), coded_dim, levels, actual.data());
+  for (std::uint32_t j = 0; j < coded_dim + simd::kOverread; ++j) {
+    if (expected[j] == actual[j]) continue;
+    difference->index = j;
+    difference->expected = expected[j];
+    difference->actual = actual[j];
+    return false;
+  }
+  const bool same_absolute = raw_bits(a.absolute) == raw_bits(b.absolute);
+  difference->index = coded_dim + (same_absolute ? 1 : 0);  // which of the two sums
+  difference->expected = same_absolute ? raw_bits(a.level) : raw_bits(a.absolute);
+  difference->actual = same_absolute ? raw_bits(b.level) : raw_bits(b.absolute);
+  return difference->expected == difference->actual;
+}
+
+}  // namespace
+
+std::string describe(const KernelDifference& difference) {
+  if (!difference.found) return "no difference";
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "%s, input %s, seed %" PRIu64 ": length %u, bits %u, lane %u, output %u: expected "
+                "%016" PRIx64 ", got %016" PRIx64,
+                difference.kernel, difference.input, difference.seed, difference.coded_dim,
+                difference.bits, difference.lane, difference.index, difference.expected,
+                difference.actual);
+  return text;
+}
+
+KernelDifference check_plane_scan(const Kernels& reference, const Kernels& candidate,
+                                  std::uint32_t coded_dim, std::uint64_t seed) {
+  KernelDifference difference;
+  difference.kernel = "plane_scan";
+  difference.seed = seed;
+  difference.coded_dim = coded_dim;
+  for (int i = 0; i < static_cast<int>(PlanePattern::kCount); ++i) {
+    Random random(mix64(seed + static_cast<std::uint64_t>(i)));
+    const PlaneInput input(coded_dim, static_cast<PlanePattern>(i), random);
+    difference.input = kPlanePatternNames[i];
+    difference.found = !same_plane_scans(reference, candidate, input, random, &difference);
+    if (difference.found) return difference;
+  }
+  return difference;
+}
+
+KernelDifference check_code_dot(const Kernels& reference, const Kernels& candidate,
+                                std::uint32_t coded_dim, std::uint64_t seed) {
+  KernelDifference difference;
+  difference.kernel = "code_dot";
+  difference.seed = seed;
+  difference.coded_dim = coded_dim;
+  for (int i = 0; i < static_cast<int>(CodePattern::kCount); ++i) {
+    Random random(mix64(seed + static_cast<std::uint64_t>(i)));
+    const auto pattern = static_cast<CodePattern>(i);
+    const CodeInput input(coded_dim, pattern, random);
+    difference.input = kCodePatternNames[i];
+    for (const std::uint32_t bits : kAllBits) {
+      difference.found =
+          !same_code_dots(reference, candidate, input, bits, pattern, random, &difference);
+      if (difference.found) return difference;
+    }
+  }
+  return difference;
+}
+
+KernelDifference check_fwht(const Kernels& reference, const Kernels& candidate,
+                            std::uint32_t length, std::uint64_t seed) {
+  KernelDifference difference;
+  difference.kernel = "fwht";
+  difference.seed = seed;
+  difference.coded_dim = length;
+  for (int i = 0; i < static_cast<int>(VectorPattern::kTies); ++i) {
+    Random random(mix64(seed + static_cast<std::uint64_t>(i)));
+    GuardedArray<float> expected(length, random);
+    GuardedArray<float> actual(length, random);
+    fill_vector(expected, static_cast<VectorPattern>(i), nullptr, random);
+    std::memcpy(actual.data(), expected.data(), length * sizeof(float) + simd::kOverread);
+    const float scale = 1.0f / std::sqrt(static_cast<float>(length));
+    reference.fwht(expected.data(), length, scale);
+    candidate.fwht(actual.data(), length, scale);
+    difference.input = kVectorPatternNames[i];
+    for (std::uint32_t j = 0; j < length + simd::kOverread / sizeof(float); ++j) {
+      difference.index = j;
+      difference.expected = raw_bits(expected[j]);
+      difference.actual = raw_bits(actual[j]);
+      difference.found = difference.expected != difference.actual;
+      if (difference.found) return difference;
+    }
+  }
+  return difference;
+}
+
+KernelDifference check_quantise(const Kernels& reference, const Kernels& candidate,
+                                std::uint32_t coded_dim, std::uint64_t seed) {
+  KernelDifference difference;
+  difference.kernel = "quantise";
+  difference.seed = seed;
+  difference.coded_dim = coded_dim;
+  for (int i = 0; i < static_cast<int>(VectorPattern::kCount); ++i) {
+    Random random(mix64(seed + static_cast<std::uint64_t>(i)));
+    difference.input = kVectorPatternNames[i];
+    for (const std::uint32_t bits : kAllBits) {
+      simd::Levels levels = random_levels(bits, CodePattern::kRandom, random);
+      set_thresholds(levels, coded_dim, random);
+      GuardedArray<float> vector(coded_dim, random);
+      fill_vector(vector, static_cast<VectorPattern>(i), &levels, random);
+      difference.bits = bits;
+      difference.found =
+          !same_quantise(reference, candidate, vector, levels, random, &difference);
+      if (difference.found) return difference;
+    }
+  }
+  return difference;
+}
+
+KernelDifference check_kernels(const Kernels& reference, const Kernels& candidate,
+                               std::uint64_t seed) {
+  constexpr std::uint32_t kEdges[] = {8,   16,  24,  32,  40,  56,   64,   72,   96,   104,  120,
+                                      128, 136, 384, 512, 768, 1016, 1032, 1536, 4160, 4168, 16384};
+  constexpr std::uint32_t kRandomDims = 24;
+  Random random(seed);
+  KernelDifference difference;
+  const auto differs = [&](const KernelDifference& found) {
+    difference = found;
+    return found.found;
+  };
+  for (std::uint32_t i = 0; i < std::size(kEdges) + kRandomDims; ++i) {
+    const std::uint32_t dim =
+        i < std::size(kEdges) ? kEdges[i] : 8 * (1 + random.below(2000 / 8));
+    if (differs(check_plane_scan(reference, candidate, dim, random.next())) ||
+        differs(check_code_dot(reference, candidate, dim, random.next())) ||
+        differs(check_quantise(reference, candidate, dim, random.next()))) {
+      return difference;
+    }
+  }
+  for (std::uint32_t length = 8; length <= 16384; length *= 2) {
+    if (differs(check_fwht(reference, candidate, length, random.next()))) return difference;
+  }
+  return difference;
+}
+
+}  // namespace vicinal::test

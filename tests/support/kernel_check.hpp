@@ -1,0 +1,51 @@
+// Compares two tables of kernels, bit by bit, over edge cases and random input. Free of any test
+// framework, so that a WebAssembly module can run it too.
+//
+// Thread safety: pure functions; each call allocates its own input.
+// I1: every array that a kernel gets ends exactly simd::kOverread bytes before its allocation does,
+//     so that AddressSanitizer sees a kernel that reads further.
+// I2: what lies beyond an array is random.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "simd/kernels.hpp"
+
+namespace vicinal::test {
+
+// The first place where two kernels differ.
+struct KernelDifference {
+  bool found = false;
+  const char* kernel = "";
+  const char* input = "";       // name of the pattern
+  std::uint64_t seed = 0;
+  std::uint32_t coded_dim = 0;  // or the transform's length
+  std::uint32_t bits = 0;
+  std::uint32_t lane = 0;
+  std::uint32_t index = 0;      // of the differing output
+  std::uint64_t expected = 0;   // raw bits
+  std::uint64_t actual = 0;
+};
+
+[[nodiscard]] std::string describe(const KernelDifference& difference);
+
+[[nodiscard]] KernelDifference check_plane_scan(const simd::Kernels& reference,
+                                                const simd::Kernels& candidate,
+                                                std::uint32_t coded_dim, std::uint64_t seed);
+[[nodiscard]] KernelDifference check_code_dot(const simd::Kernels& reference,
+                                              const simd::Kernels& candidate,
+                                              std::uint32_t coded_dim, std::uint64_t seed);
+// `length` is a power of two >= 8.
+[[nodiscard]] KernelDifference check_fwht(const simd::Kernels& reference,
+                                          const simd::Kernels& candidate, std::uint32_t length,
+                                          std::uint64_t seed);
+[[nodiscard]] KernelDifference check_quantise(const simd::Kernels& reference,
+                                              const simd::Kernels& candidate,
+                                              std::uint32_t coded_dim, std::uint64_t seed);
+
+// All of the above over the edge dimensions, every transform length, and 24 random dimensions.
+[[nodiscard]] KernelDifference check_kernels(const simd::Kernels& reference,
+                                             const simd::Kernels& candidate, std::uint64_t seed);
+
+}  // namespace vicinal::test
