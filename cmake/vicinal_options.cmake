@@ -23,7 +23,10 @@ endif()
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT VICINAL_TARGET_WASM)
+  # For the shared library. In WebAssembly it would put every address behind a table.
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 # Every target of this project, on every machine, must round alike: a contracted multiply-add rounds
