@@ -1,5 +1,4 @@
-// The public classes over the engine.
-#include "base/assert.hpp"
+// The public index over the engine.
 #include "engine/core.hpp"
 #include "engine/image.hpp"
 #include "engine/reader.hpp"
@@ -93,6 +92,14 @@ Result<Receipt> Index::clear(const WriteOptions&) {
   return write(*core_, **message);
 }
 
+WriteQueue Index::write_queue() const { return WriteQueue(core_, read_only_); }
+
+std::uint32_t Index::pump(std::uint64_t budget_us) { return core_->pump(budget_us); }
+
+const void* Index::doorbell() const noexcept { return core_->doorbell().address(); }
+
+Index Index::share() const { return Index(core_, read_only_); }
+
 Reader Index::reader() const {
   auto opened = engine::ReaderCore::open(core_);
   if (!opened.ok()) return Reader(nullptr, opened.status());
@@ -121,80 +128,5 @@ Result<Stats> Index::stats() const {
 }
 
 void Index::close() noexcept { core_->close(); }
-
-Reader::Reader(std::unique_ptr<engine::ReaderCore> core, Status status) noexcept
-    : core_(std::move(core)), status_(status) {}
-Reader::Reader(Reader&&) noexcept = default;
-Reader& Reader::operator=(Reader&&) noexcept = default;
-Reader::~Reader() = default;
-
-Status Reader::status() const noexcept {
-  if (core_ == nullptr) return status_.ok() ? Status(Code::closed) : status_;
-  return core_->core().closed() ? Status(Code::closed) : Status();
-}
-
-Result<Hits> Reader::search(std::span<const float> query, const SearchOptions& options) {
-  if (core_ == nullptr) return status();
-  search::Found found;
-  std::uint64_t sequence = 0;
-  const Status searched = core_->search(query, options, &found, &sequence);
-  if (!searched.ok()) return searched;
-  Hits hits(found.ids, found.scores, sequence);
-  hits.rows_estimated = found.rows_estimated;
-  hits.rows_scored = found.rows_scored;
-  return hits;
-}
-
-Result<BatchHits> Reader::search_batch(std::span<const float> queries,
-                                       const SearchOptions& options) {
-  if (core_ == nullptr) return status();
-  BatchHits batch;
-  const Status searched = core_->search_each(
-      queries, options,
-      [&](std::size_t, const search::Found& found) {
-        batch.ids_.insert(batch.ids_.end(), found.ids.begin(), found.ids.end());
-        batch.scores_.insert(batch.scores_.end(), found.scores.begin(), found.scores.end());
-        batch.ends_.push_back(batch.ids_.size());
-      },
-      &batch.sequence_);
-  if (!searched.ok()) return searched;
-  return batch;
-}
-
-bool Reader::has(std::uint64_t id) {
-  bool found = false;
-  std::uint64_t sequence = 0;
-  return core_ != nullptr && core_->has(id, &found, &sequence).ok() && found;
-}
-
-Result<std::vector<float>> Reader::get(std::uint64_t id) {
-  if (core_ == nullptr) return status();
-  std::vector<float> vector(core_->core().options().dim);
-  bool found = false;
-  std::uint64_t sequence = 0;
-  const Status got = core_->get(id, vector.data(), &found, &sequence);
-  if (!got.ok()) return got;
-  if (!found) return Status(Code::unknown_id, id);
-  return vector;
-}
-
-std::uint64_t Reader::size() {
-  std::uint64_t rows = 0;
-  std::uint64_t sequence = 0;
-  return core_ != nullptr && core_->count(&rows, &sequence).ok() ? rows : 0;
-}
-
-std::uint64_t Reader::sequence() {
-  std::uint64_t rows = 0;
-  std::uint64_t sequence = 0;
-  return core_ != nullptr && core_->count(&rows, &sequence).ok() ? sequence : 0;
-}
-
-Reader Reader::snapshot() {
-  if (core_ == nullptr) return Reader(nullptr, status());
-  auto copy = core_->snapshot();
-  if (!copy.ok()) return Reader(nullptr, copy.status());
-  return Reader(std::move(copy).value(), Status());
-}
 
 }  // namespace vicinal

@@ -37,6 +37,7 @@ class Message {
 
   [[nodiscard]] MessageKind kind() const noexcept { return kind_; }
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+  [[nodiscard]] std::uint32_t dim() const noexcept { return quantiser_->layout().dim; }
   [[nodiscard]] std::uint64_t* ids() noexcept { return ids_; }
   [[nodiscard]] const std::uint64_t* ids() const noexcept { return ids_; }
   // Room for at least one row of dim floats, 64-byte aligned; null when the kind carries no rows.

@@ -21,6 +21,7 @@ namespace vicinal {
 
 namespace engine {
 class Core;
+class Message;
 class ReaderCore;
 }  // namespace engine
 
@@ -108,10 +109,16 @@ class Reader {
   [[nodiscard]] bool has(std::uint64_t id);
   // The vector that the codes stand for, dim floats (unit length for cosine); UNKNOWN_ID.
   [[nodiscard]] Result<std::vector<float>> get(std::uint64_t id);
-  // Live rows of the newest version.
-  [[nodiscard]] std::uint64_t size();
-  // The newest committed version.
-  [[nodiscard]] std::uint64_t sequence();
+  // The same into `vector` (dim floats), without allocating.
+  Status get_into(std::uint64_t id, std::span<float> vector);
+  // Live rows of one version, and which version that is; zeros after close.
+  struct Size {
+    std::uint64_t rows = 0;
+    std::uint64_t sequence = 0;
+  };
+  [[nodiscard]] Size count();
+  [[nodiscard]] std::uint64_t size() { return count().rows; }
+  [[nodiscard]] std::uint64_t sequence() { return count().sequence; }
   // A reader of one fixed version, until it is destroyed. From a snapshot: of the same version.
   [[nodiscard]] Reader snapshot();
 
@@ -122,6 +129,59 @@ class Reader {
   Status status_;
 };
 using Snapshot = Reader;
+
+enum class WriteKind : std::uint8_t { add = 0, upsert = 1, remove = 2, clear = 3 };
+
+// A write that nobody waits for, for event loops: fill it, submit it through a WriteQueue, look for its
+// end. Belongs to one thread; after the submit only done() and result() may be called until it is done,
+// and it must not be destroyed before that.
+class PendingWrite {
+ public:
+  PendingWrite(PendingWrite&&) noexcept;
+  PendingWrite& operator=(PendingWrite&&) noexcept;
+  ~PendingWrite();
+
+  // Room for the ids; `clear` has none.
+  [[nodiscard]] std::span<std::uint64_t> ids() noexcept;
+  // Room for one slice of vectors (at least one row of dim floats, 64-byte aligned), from which `encode`
+  // may read; empty for kinds without rows.
+  [[nodiscard]] std::span<float> staging() noexcept;
+  // Validates and encodes whole vectors as rows first.. of this write. Every row must be encoded before
+  // the submit. DIMENSION, NOT_FINITE(row, coordinate), BAD_OPTION when they do not fit.
+  Status encode(std::uint64_t first, std::span<const float> vectors);
+  [[nodiscard]] bool done() const noexcept;
+  // A 32-bit word that is 0 until done, for futexes and Atomics.wait.
+  [[nodiscard]] const void* done_word() const noexcept;
+  // What the write came to; WOULD_BLOCK before it is done.
+  [[nodiscard]] Result<Receipt> result() const;
+
+ private:
+  friend class WriteQueue;
+  explicit PendingWrite(engine::Message* message) noexcept;
+  engine::Message* message_ = nullptr;
+};
+
+// Writes of one queue are applied in the order of their submits. Belongs to one thread at a time.
+class WriteQueue {
+ public:
+  WriteQueue(WriteQueue&&) noexcept;
+  WriteQueue& operator=(WriteQueue&&) noexcept;
+  ~WriteQueue();
+
+  // `count` ids, or rows with ids. FULL.
+  [[nodiscard]] Result<PendingWrite> make(WriteKind kind, std::uint64_t count);
+  // Hands the write to whoever calls Index::pump. BUSY: too many are waiting, try later. DUPLICATE_ID,
+  // READ_ONLY, CLOSED. On an error the write is the caller's as before.
+  Status submit(PendingWrite& write);
+
+ private:
+  friend class Index;
+  static constexpr std::uint32_t kNoLane = ~std::uint32_t{0};
+  WriteQueue(std::shared_ptr<engine::Core> core, bool read_only) noexcept;
+  std::shared_ptr<engine::Core> core_;
+  std::uint32_t lane_ = kNoLane;  // taken at the first submit
+  bool read_only_ = false;
+};
 
 struct OpenOptions {
   bool read_only = false;
@@ -155,7 +215,18 @@ class Index {
   Result<Receipt> remove(std::span<const std::uint64_t> ids, const WriteOptions& options = {});
   Result<Receipt> clear(const WriteOptions& options = {});
 
+  // Writes without waiting; somebody must call pump.
+  [[nodiscard]] WriteQueue write_queue() const;
+  // Does writes that are pending, about `budget_us` microseconds of them, unless another thread is doing
+  // so; returns how many it completed.
+  std::uint32_t pump(std::uint64_t budget_us);
+  // A 32-bit word that changes with every submit: read it, pump until 0, then sleep on it.
+  [[nodiscard]] const void* doorbell() const noexcept;
+
+  // A reader of this index. Its status() tells when none could be had.
   [[nodiscard]] Reader reader() const;
+  // One more owner of the same index.
+  [[nodiscard]] Index share() const;
   // Writes the newest version to a file, atomically: the old file or the new one. IO, CLOSED, FULL.
   Status save(const std::string& path) const;
   [[nodiscard]] Result<std::vector<std::byte>> to_bytes() const;

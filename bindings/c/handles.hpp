@@ -1,0 +1,36 @@
+// What the opaque handles of vicinal.h are.
+//
+// Thread safety: as vicinal.h says for each handle.
+#pragma once
+
+#include "vicinal/vicinal.h"
+#include "vicinal/vicinal.hpp"
+
+struct vicinal_index {
+  vicinal::Index index;
+  vicinal::WriteQueue queue;  // of this handle, so that its messages keep their order
+};
+
+struct vicinal_reader {
+  vicinal::Reader reader;
+};
+
+struct vicinal_message {
+  vicinal_index* index;
+  vicinal::PendingWrite write;
+};
+
+namespace vicinal::c {
+
+[[nodiscard]] inline vicinal_status to_c(const Status& status) noexcept {
+  return {static_cast<std::uint32_t>(status.code()), 0, status.a(), status.b()};
+}
+
+inline void set(vicinal_status* to, const Status& status) noexcept {
+  if (to != nullptr) *to = to_c(status);
+}
+
+// A handle of its own for an index, or null with the reason.
+[[nodiscard]] vicinal_index* make_handle(Result<Index> index, vicinal_status* status) noexcept;
+
+}  // namespace vicinal::c

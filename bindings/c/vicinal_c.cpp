@@ -1,0 +1,246 @@
+// The C interface over the engine: indexes and readers.
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "handles.hpp"
+#include "vicinal/vicinal.hpp"
+
+using vicinal::Code;
+using vicinal::OptionName;
+using vicinal::Status;
+using vicinal::c::make_handle;
+using vicinal::c::set;
+using vicinal::c::to_c;
+
+namespace {
+
+Status bad_option(OptionName name) noexcept {
+  return Status(Code::bad_option, static_cast<std::uint64_t>(name));
+}
+
+// A struct of an older caller is shorter; what it lacks keeps its default.
+template <class T>
+Status read_options(const T* options, T* known) noexcept {
+  if (options->struct_size > sizeof(T) || options->struct_size < sizeof options->struct_size) {
+    return bad_option(OptionName::none);
+  }
+  std::memcpy(known, options, options->struct_size);
+  return {};
+}
+
+vicinal_status receipt_of(const vicinal::Result<vicinal::Receipt>& written,
+                          vicinal_receipt* receipt) noexcept {
+  if (written.ok() && receipt != nullptr) *receipt = {written->sequence, written->count};
+  return to_c(written.status());
+}
+
+std::span<const float> rows_of(const vicinal_index* index, const float* rows,
+                               uint64_t count) noexcept {
+  return {rows, static_cast<std::size_t>(count) * index->index.options().dim};
+}
+
+std::span<const uint64_t> ids_of(const uint64_t* ids, uint64_t count) noexcept {
+  return {ids, static_cast<std::size_t>(count)};
+}
+
+vicinal_reader* make_reader(vicinal::Reader reader, vicinal_status* status) noexcept {
+  set(status, reader.status());
+  if (!reader.status().ok()) return nullptr;
+  auto* handle = new (std::nothrow) vicinal_reader{std::move(reader)};
+  if (handle == nullptr) set(status, Status(Code::full));
+  return handle;
+}
+
+}  // namespace
+
+vicinal_index* vicinal::c::make_handle(Result<Index> index, vicinal_status* status) noexcept {
+  set(status, index.status());
+  if (!index.ok()) return nullptr;
+  WriteQueue queue = index->write_queue();
+  auto* handle = new (std::nothrow) vicinal_index{std::move(index).value(), std::move(queue)};
+  if (handle == nullptr) set(status, Status(Code::full));
+  return handle;
+}
+
+extern "C" {
+
+uint32_t vicinal_abi_version(void) { return VICINAL_ABI_VERSION; }
+
+const char* vicinal_code_name(uint32_t code) {
+  return vicinal::code_name(static_cast<Code>(code));
+}
+
+size_t vicinal_status_message(const vicinal_status* status, char* text, size_t bytes) {
+  const std::string sentence =
+      Status(static_cast<Code>(status->code), status->a, status->b).message();
+  if (bytes != 0) {
+    const size_t kept = std::min(sentence.size(), bytes - 1);
+    std::memcpy(text, sentence.data(), kept);
+    text[kept] = 0;
+  }
+  return sentence.size();
+}
+
+void vicinal_index_options_init(vicinal_index_options* options) {
+  *options = {};
+  options->struct_size = sizeof *options;
+  options->bits = 4;
+}
+
+void vicinal_search_options_init(vicinal_search_options* options) {
+  const vicinal::SearchOptions defaults;
+  *options = {};
+  options->struct_size = sizeof *options;
+  options->k = defaults.k;
+  options->min_score = defaults.min_score;
+  options->certainty = defaults.certainty;
+}
+
+vicinal_index* vicinal_index_create(const vicinal_index_options* options, vicinal_status* status) {
+  vicinal_index_options known;
+  vicinal_index_options_init(&known);
+  const Status read = read_options(options, &known);
+  if (!read.ok()) {
+    set(status, read);
+    return nullptr;
+  }
+  vicinal::IndexOptions wanted;
+  wanted.dim = known.dim;
+  wanted.bits = static_cast<std::uint8_t>(known.bits > 255 ? 255 : known.bits);
+  wanted.metric = static_cast<vicinal::Metric>(known.metric > 255 ? 255 : known.metric);
+  wanted.originals =
+      static_cast<vicinal::Originals>(known.originals > 255 ? 255 : known.originals);
+  wanted.seed = known.seed;
+  wanted.memory_bytes_max = known.memory_bytes_max;
+  wanted.retired_bytes_max = known.retired_bytes_max;
+  return make_handle(vicinal::Index::create(wanted), status);
+}
+
+vicinal_index* vicinal_index_share(const vicinal_index* index) {
+  return make_handle(index->index.share(), nullptr);
+}
+
+void vicinal_index_close(vicinal_index* index) { index->index.close(); }
+
+void vicinal_index_free(vicinal_index* index) { delete index; }
+
+uint32_t vicinal_index_dim(const vicinal_index* index) { return index->index.options().dim; }
+
+vicinal_status vicinal_index_stats(const vicinal_index* index, vicinal_stats* stats) {
+  const auto taken = index->index.stats();
+  if (!taken.ok()) return to_c(taken.status());
+  vicinal_stats all = {};
+  all.struct_size = sizeof all;
+  all.segments = taken->segments;
+  all.rows = taken->rows;
+  all.dead = taken->dead;
+  all.sequence = taken->sequence;
+  all.segment_bytes = taken->segment_bytes;
+  all.id_table_bytes = taken->id_table_bytes;
+  all.version_bytes = taken->version_bytes;
+  all.retired_bytes = taken->retired_bytes;
+  all.shared_bytes = taken->shared_bytes;
+  all.total_bytes = taken->total_bytes;
+  all.oldest_sequence = taken->oldest_sequence;
+  all.readers = taken->readers;
+  all.readers_max = taken->readers_max;
+  all.oldest_slot = taken->oldest_slot;
+  all.ring_depth = taken->ring_depth;
+  all.dim = taken->dim;
+  all.bits = taken->bits;
+  all.metric = static_cast<uint32_t>(taken->metric);
+  all.kernel = taken->kernel;
+  const uint32_t known = std::min<uint32_t>(stats->struct_size, sizeof all);
+  all.struct_size = known;
+  std::memcpy(stats, &all, known);
+  return to_c(Status());
+}
+
+vicinal_status vicinal_index_add(vicinal_index* index, const uint64_t* ids, const float* rows,
+                                 uint64_t count, vicinal_receipt* receipt) {
+  return receipt_of(index->index.add(ids_of(ids, count), rows_of(index, rows, count)), receipt);
+}
+
+vicinal_status vicinal_index_upsert(vicinal_index* index, const uint64_t* ids, const float* rows,
+                                    uint64_t count, vicinal_receipt* receipt) {
+  return receipt_of(index->index.upsert(ids_of(ids, count), rows_of(index, rows, count)), receipt);
+}
+
+vicinal_status vicinal_index_remove(vicinal_index* index, const uint64_t* ids, uint64_t count,
+                                    vicinal_receipt* receipt) {
+  return receipt_of(index->index.remove(ids_of(ids, count)), receipt);
+}
+
+vicinal_status vicinal_index_clear(vicinal_index* index, vicinal_receipt* receipt) {
+  return receipt_of(index->index.clear(), receipt);
+}
+
+uint32_t vicinal_index_pump(vicinal_index* index, uint64_t budget_us) {
+  return index->index.pump(budget_us);
+}
+
+const void* vicinal_index_doorbell(const vicinal_index* index) {
+  return index->index.doorbell();
+}
+
+vicinal_reader* vicinal_reader_open(const vicinal_index* index, vicinal_status* status) {
+  return make_reader(index->index.reader(), status);
+}
+
+vicinal_reader* vicinal_reader_snapshot(vicinal_reader* reader, vicinal_status* status) {
+  return make_reader(reader->reader.snapshot(), status);
+}
+
+void vicinal_reader_free(vicinal_reader* reader) { delete reader; }
+
+vicinal_status vicinal_reader_search(vicinal_reader* reader, const float* query, uint32_t dim,
+                                     const vicinal_search_options* options, vicinal_hits* hits) {
+  vicinal_search_options known;
+  vicinal_search_options_init(&known);
+  *hits = {};
+  if (options != nullptr) {
+    const Status read = read_options(options, &known);
+    if (!read.ok()) return to_c(read);
+  }
+  vicinal::SearchOptions wanted;
+  wanted.k = static_cast<std::size_t>(
+      std::min<uint64_t>(known.k, static_cast<std::size_t>(-1)));
+  wanted.min_score = known.min_score;
+  wanted.certainty = known.certainty;
+  if (known.filtered != 0) {
+    wanted.filter.emplace(known.filter_ids, static_cast<std::size_t>(known.filter_count));
+  }
+  if (known.has_after != 0) wanted.after = vicinal::Hit{known.after_id, known.after_score};
+  const auto found = reader->reader.search({query, dim}, wanted);
+  if (!found.ok()) return to_c(found.status());
+  hits->ids = found->ids().data();
+  hits->scores = found->scores().data();
+  hits->count = found->size();
+  hits->sequence = found->sequence();
+  hits->rows_estimated = found->rows_estimated;
+  hits->rows_scored = found->rows_scored;
+  return to_c(Status());
+}
+
+vicinal_status vicinal_reader_has(vicinal_reader* reader, uint64_t id, int* found) {
+  const Status status = reader->reader.status();
+  *found = status.ok() && reader->reader.has(id) ? 1 : 0;
+  return to_c(status);
+}
+
+vicinal_status vicinal_reader_get(vicinal_reader* reader, uint64_t id, float* vector,
+                                  uint32_t dim) {
+  return to_c(reader->reader.get_into(id, {vector, dim}));
+}
+
+vicinal_status vicinal_reader_count(vicinal_reader* reader, uint64_t* rows, uint64_t* sequence) {
+  const Status status = reader->reader.status();
+  const vicinal::Reader::Size size = reader->reader.count();
+  *rows = size.rows;
+  if (sequence != nullptr) *sequence = size.sequence;
+  return to_c(status);
+}
+
+}  // extern "C"

@@ -1,0 +1,84 @@
+// The public reader over the engine's.
+#include "engine/reader.hpp"
+#include "vicinal/vicinal.hpp"
+
+namespace vicinal {
+
+Reader::Reader(std::unique_ptr<engine::ReaderCore> core, Status status) noexcept
+    : core_(std::move(core)), status_(status) {}
+Reader::Reader(Reader&&) noexcept = default;
+Reader& Reader::operator=(Reader&&) noexcept = default;
+Reader::~Reader() = default;
+
+Status Reader::status() const noexcept {
+  if (core_ == nullptr) return status_.ok() ? Status(Code::closed) : status_;
+  return core_->core().closed() ? Status(Code::closed) : Status();
+}
+
+Result<Hits> Reader::search(std::span<const float> query, const SearchOptions& options) {
+  if (core_ == nullptr) return status();
+  search::Found found;
+  std::uint64_t sequence = 0;
+  const Status searched = core_->search(query, options, &found, &sequence);
+  if (!searched.ok()) return searched;
+  Hits hits(found.ids, found.scores, sequence);
+  hits.rows_estimated = found.rows_estimated;
+  hits.rows_scored = found.rows_scored;
+  return hits;
+}
+
+Result<BatchHits> Reader::search_batch(std::span<const float> queries,
+                                       const SearchOptions& options) {
+  if (core_ == nullptr) return status();
+  BatchHits batch;
+  const Status searched = core_->search_each(
+      queries, options,
+      [&](std::size_t, const search::Found& found) {
+        batch.ids_.insert(batch.ids_.end(), found.ids.begin(), found.ids.end());
+        batch.scores_.insert(batch.scores_.end(), found.scores.begin(), found.scores.end());
+        batch.ends_.push_back(batch.ids_.size());
+      },
+      &batch.sequence_);
+  if (!searched.ok()) return searched;
+  return batch;
+}
+
+bool Reader::has(std::uint64_t id) {
+  bool found = false;
+  std::uint64_t sequence = 0;
+  return core_ != nullptr && core_->has(id, &found, &sequence).ok() && found;
+}
+
+Result<std::vector<float>> Reader::get(std::uint64_t id) {
+  if (core_ == nullptr) return status();
+  std::vector<float> vector(core_->core().options().dim);
+  const Status got = get_into(id, vector);
+  if (!got.ok()) return got;
+  return vector;
+}
+
+Status Reader::get_into(std::uint64_t id, std::span<float> vector) {
+  if (core_ == nullptr) return status();
+  const std::size_t dim = core_->core().options().dim;
+  if (vector.size() != dim) return Status(Code::dimension, vector.size(), dim);
+  bool found = false;
+  std::uint64_t sequence = 0;
+  const Status got = core_->get(id, vector.data(), &found, &sequence);
+  if (!got.ok()) return got;
+  return found ? Status() : Status(Code::unknown_id, id);
+}
+
+Reader::Size Reader::count() {
+  Size size;
+  if (core_ == nullptr || !core_->count(&size.rows, &size.sequence).ok()) return {};
+  return size;
+}
+
+Reader Reader::snapshot() {
+  if (core_ == nullptr) return Reader(nullptr, status());
+  auto copy = core_->snapshot();
+  if (!copy.ok()) return Reader(nullptr, copy.status());
+  return Reader(std::move(copy).value(), Status());
+}
+
+}  // namespace vicinal

@@ -1,0 +1,84 @@
+// The public side of writes that nobody waits for.
+#include <utility>
+
+#include "base/assert.hpp"
+#include "engine/core.hpp"
+#include "engine/message.hpp"
+#include "vicinal/vicinal.hpp"
+
+namespace vicinal {
+
+PendingWrite::PendingWrite(engine::Message* message) noexcept : message_(message) {}
+PendingWrite::PendingWrite(PendingWrite&& other) noexcept
+    : message_(std::exchange(other.message_, nullptr)) {}
+PendingWrite& PendingWrite::operator=(PendingWrite&& other) noexcept {
+  std::swap(message_, other.message_);
+  return *this;
+}
+PendingWrite::~PendingWrite() {
+  if (message_ != nullptr) engine::Message::destroy(message_);
+}
+
+std::span<std::uint64_t> PendingWrite::ids() noexcept {
+  return {message_->ids(), static_cast<std::size_t>(message_->count())};
+}
+
+std::span<float> PendingWrite::staging() noexcept {
+  return {message_->staging(), std::size_t{message_->staging_rows()} * message_->dim()};
+}
+
+Status PendingWrite::encode(std::uint64_t first, std::span<const float> vectors) {
+  const std::size_t dim = message_->dim();
+  const std::uint64_t count = message_->count();
+  if (vectors.size() % dim != 0) return Status(Code::dimension, vectors.size() % dim, dim);
+  const std::uint64_t rows = vectors.size() / dim;
+  if (message_->staging() == nullptr || first > count || rows > count - first) {
+    return Status(Code::bad_option, static_cast<std::uint64_t>(OptionName::ids_length));
+  }
+  return message_->encode(first, vectors.data(), rows);
+}
+
+bool PendingWrite::done() const noexcept { return message_->completion.done(); }
+
+const void* PendingWrite::done_word() const noexcept { return message_->completion.address(); }
+
+Result<Receipt> PendingWrite::result() const {
+  if (!done()) return Status(Code::would_block);
+  if (!message_->status.ok()) return message_->status;
+  return message_->receipt;
+}
+
+WriteQueue::WriteQueue(std::shared_ptr<engine::Core> core, bool read_only) noexcept
+    : core_(std::move(core)), read_only_(read_only) {}
+WriteQueue::WriteQueue(WriteQueue&& other) noexcept
+    : core_(std::move(other.core_)),
+      lane_(std::exchange(other.lane_, kNoLane)),
+      read_only_(other.read_only_) {}
+WriteQueue& WriteQueue::operator=(WriteQueue&& other) noexcept {
+  std::swap(core_, other.core_);
+  std::swap(lane_, other.lane_);
+  std::swap(read_only_, other.read_only_);
+  return *this;
+}
+WriteQueue::~WriteQueue() {
+  if (lane_ != kNoLane) core_->give_lane_back(lane_);
+}
+
+Result<PendingWrite> WriteQueue::make(WriteKind kind, std::uint64_t count) {
+  auto message = engine::Message::create(core_->quantiser(),
+                                         static_cast<engine::MessageKind>(kind), count);
+  if (!message.ok()) return message.status();
+  return PendingWrite(message->release());
+}
+
+Status WriteQueue::submit(PendingWrite& write) {
+  if (read_only_) return Status(Code::read_only);
+  if (lane_ == kNoLane) {
+    auto lane = core_->take_lane();
+    if (!lane.ok()) return lane.status();
+    lane_ = *lane;
+  }
+  return core_->submit(lane_, *write.message_);
+}
+
+}  // namespace vicinal

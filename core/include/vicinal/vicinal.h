@@ -1,0 +1,201 @@
+/* The C interface of vicinal: opaque handles, status codes, options with struct_size first.
+ *
+ * Thread safety: an index from any thread; a reader from one thread at a time; a message from the thread
+ * that made it. Every handle is freed by its own function, once; a reader keeps its index alive.
+ * Strings are UTF-8 and end in zero. Nothing throws. */
+#ifndef VICINAL_H
+#define VICINAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define VICINAL_ABI_VERSION 1u
+
+typedef struct vicinal_index vicinal_index;
+typedef struct vicinal_reader vicinal_reader;
+typedef struct vicinal_message vicinal_message;
+
+/* The codes of status.hpp. */
+typedef enum vicinal_code {
+  VICINAL_OK = 0,
+  VICINAL_DIMENSION = 1,
+  VICINAL_NOT_FINITE = 2,
+  VICINAL_DUPLICATE_ID = 3,
+  VICINAL_UNKNOWN_ID = 4,
+  VICINAL_BAD_ID = 5,
+  VICINAL_BAD_OPTION = 6,
+  VICINAL_CORRUPT = 7,
+  VICINAL_VERSION = 8,
+  VICINAL_BUSY = 9,
+  VICINAL_FULL = 10,
+  VICINAL_READ_ONLY = 11,
+  VICINAL_CLOSED = 12,
+  VICINAL_ABORTED = 13,
+  VICINAL_UNSUPPORTED = 14,
+  VICINAL_WOULD_BLOCK = 15,
+  VICINAL_IO = 16
+} vicinal_code;
+
+typedef enum vicinal_metric {
+  VICINAL_COSINE = 0,
+  VICINAL_IP = 1,
+  VICINAL_L2 = 2
+} vicinal_metric;
+
+typedef enum vicinal_message_kind {
+  VICINAL_ADD = 0,
+  VICINAL_UPSERT = 1,
+  VICINAL_REMOVE = 2,
+  VICINAL_CLEAR = 3
+} vicinal_message_kind;
+
+/* What a call came to; `a` and `b` as status.hpp says for each code. */
+typedef struct vicinal_status {
+  uint32_t code;
+  uint32_t reserved;
+  uint64_t a;
+  uint64_t b;
+} vicinal_status;
+
+/* Every options struct: set struct_size to its sizeof and the rest to 0 for the defaults, or start from
+ * the init function. A larger struct_size than this library knows is BAD_OPTION. */
+typedef struct vicinal_index_options {
+  uint32_t struct_size;
+  uint32_t dim;                /* 1..16384 */
+  uint32_t metric;             /* vicinal_metric */
+  uint32_t bits;               /* 1, 2, 3, 4, 8 */
+  uint32_t originals;          /* 0: none */
+  uint32_t reserved;
+  uint64_t seed;
+  uint64_t memory_bytes_max;   /* 0: no limit */
+  uint64_t retired_bytes_max;  /* 0: the default */
+} vicinal_index_options;
+
+typedef struct vicinal_search_options {
+  uint32_t struct_size;
+  uint32_t filtered;           /* 1: only the ids in filter_ids may appear */
+  uint64_t k;
+  const uint64_t* filter_ids;
+  uint64_t filter_count;
+  float min_score;             /* -INFINITY for none */
+  float certainty;             /* standard deviations; INFINITY scores every row in full */
+  uint32_t has_after;          /* 1: only what comes after (after_score, after_id) */
+  float after_score;
+  uint64_t after_id;
+} vicinal_search_options;
+
+typedef struct vicinal_receipt {
+  uint64_t sequence;
+  uint64_t count;
+} vicinal_receipt;
+
+/* Best first. The arrays lie in the reader and are valid until its next call. */
+typedef struct vicinal_hits {
+  const uint64_t* ids;
+  const float* scores;
+  uint64_t count;
+  uint64_t sequence;
+  uint64_t rows_estimated;
+  uint64_t rows_scored;
+} vicinal_hits;
+
+typedef struct vicinal_stats {
+  uint32_t struct_size;
+  uint32_t segments;
+  uint64_t rows;
+  uint64_t dead;
+  uint64_t sequence;
+  uint64_t segment_bytes;
+  uint64_t id_table_bytes;
+  uint64_t version_bytes;
+  uint64_t retired_bytes;
+  uint64_t shared_bytes;
+  uint64_t total_bytes;
+  uint64_t oldest_sequence;
+  uint32_t readers;
+  uint32_t readers_max;
+  uint32_t oldest_slot;
+  uint32_t ring_depth;
+  uint32_t dim;
+  uint32_t bits;
+  uint32_t metric;
+  uint32_t reserved;
+  const char* kernel;          /* static */
+} vicinal_stats;
+
+uint32_t vicinal_abi_version(void);
+/* "DUPLICATE_ID" and so on; static. */
+const char* vicinal_code_name(uint32_t code);
+/* One sentence about a status into `text`, cut to `bytes` with its zero; returns its full length. */
+size_t vicinal_status_message(const vicinal_status* status, char* text, size_t bytes);
+
+void vicinal_index_options_init(vicinal_index_options* options);
+void vicinal_search_options_init(vicinal_search_options* options);
+
+/* A new index, or null with the reason in `status`. */
+vicinal_index* vicinal_index_create(const vicinal_index_options* options, vicinal_status* status);
+vicinal_index* vicinal_index_open(const char* path, vicinal_status* status);
+vicinal_status vicinal_index_save(const vicinal_index* index, const char* path);
+/* One more owner of the same index behind a handle of its own, or null without memory. */
+vicinal_index* vicinal_index_share(const vicinal_index* index);
+/* From now on every call on the index and its readers is CLOSED; handles are freed as before. */
+void vicinal_index_close(vicinal_index* index);
+void vicinal_index_free(vicinal_index* index);
+uint32_t vicinal_index_dim(const vicinal_index* index);
+vicinal_status vicinal_index_stats(const vicinal_index* index, vicinal_stats* stats);
+
+/* `rows`: count * dim floats. Returns when the write is visible. `receipt` may be null. */
+vicinal_status vicinal_index_add(vicinal_index* index, const uint64_t* ids, const float* rows,
+                                 uint64_t count, vicinal_receipt* receipt);
+vicinal_status vicinal_index_upsert(vicinal_index* index, const uint64_t* ids, const float* rows,
+                                    uint64_t count, vicinal_receipt* receipt);
+vicinal_status vicinal_index_remove(vicinal_index* index, const uint64_t* ids, uint64_t count,
+                                    vicinal_receipt* receipt);
+vicinal_status vicinal_index_clear(vicinal_index* index, vicinal_receipt* receipt);
+
+/* Writes that nobody waits for: make a message, fill it, submit it, look for its end. For event loops.
+ * A handle's messages are applied in the order of their submits. */
+vicinal_message* vicinal_message_create(vicinal_index* index, uint32_t kind, uint64_t count,
+                                        vicinal_status* status);
+uint64_t* vicinal_message_ids(vicinal_message* message);
+/* Room for *rows vectors of dim floats, 64-byte aligned; null for kinds without rows. */
+float* vicinal_message_staging(vicinal_message* message, uint32_t* rows);
+vicinal_status vicinal_message_encode(vicinal_message* message, uint64_t first,
+                                      const float* vectors, uint64_t rows);
+/* BUSY: the ring is full, try again later. On any error the message is still the caller's alone. */
+vicinal_status vicinal_message_submit(vicinal_message* message);
+int vicinal_message_done(const vicinal_message* message);
+/* A 32-bit word that is 0 until the message is done, for futexes and Atomics.wait. */
+const void* vicinal_message_done_word(const vicinal_message* message);
+vicinal_status vicinal_message_result(const vicinal_message* message, vicinal_receipt* receipt);
+/* A message that was never submitted, or is done. */
+void vicinal_message_free(vicinal_message* message);
+/* Does pending writes, about `budget_us` of them; returns how many messages it completed. */
+uint32_t vicinal_index_pump(vicinal_index* index, uint64_t budget_us);
+/* A 32-bit word that changes whenever a message is submitted. */
+const void* vicinal_index_doorbell(const vicinal_index* index);
+
+/* A reader, or null with the reason in `status`. */
+vicinal_reader* vicinal_reader_open(const vicinal_index* index, vicinal_status* status);
+/* A reader of one fixed version, until it is freed. */
+vicinal_reader* vicinal_reader_snapshot(vicinal_reader* reader, vicinal_status* status);
+void vicinal_reader_free(vicinal_reader* reader);
+/* `query`: dim floats. `options` may be null. */
+vicinal_status vicinal_reader_search(vicinal_reader* reader, const float* query, uint32_t dim,
+                                     const vicinal_search_options* options, vicinal_hits* hits);
+vicinal_status vicinal_reader_has(vicinal_reader* reader, uint64_t id, int* found);
+/* `vector`: dim floats; UNKNOWN_ID. */
+vicinal_status vicinal_reader_get(vicinal_reader* reader, uint64_t id, float* vector,
+                                  uint32_t dim);
+/* Live rows, and the sequence of the version that has them (may be null). */
+vicinal_status vicinal_reader_count(vicinal_reader* reader, uint64_t* rows, uint64_t* sequence);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* VICINAL_H */
