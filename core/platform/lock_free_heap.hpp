@@ -1,33 +1,36 @@
 // A heap over one fixed range of memory that no thread ever locks.
 //
-// It is what malloc and segments live on in shared WebAssembly memory. There a lock may not be waited
-// for on a page's main thread, and a worker can be terminated at any instruction, so that a lock would
-// stay taken for ever. It depends on no target, so that it is tested where sanitizers run.
+// It is what malloc and segments live on in shared WebAssembly memory. There a lock may not be
+// waited for on a page's main thread, and a worker can be terminated at any instruction, so that a
+// lock would stay taken for ever. It depends on no target, so that it is tested where sanitizers
+// run.
 //
-// Thread safety: every method from any thread, as for malloc; a block may be freed by another thread.
-// A heap object is a view: any number of them over the same range are the same heap.
+// Thread safety: every method from any thread, as for malloc; a block may be freed by another
+// thread. A heap object is a view: any number of them over the same range are the same heap.
 // I1: all-zero bookkeeping is an empty heap, so fresh memory needs no start-up.
 // I2: a thread that stops for ever inside a method leaks what it was allocating or freeing (a small
-//     block's allocation may be making a slab of kSlabPages); nothing else is lost and nobody waits.
-// I3: a page belongs to whoever set its bit in `taken_`; a word of the bookkeeping that belongs to a
-//     page is stored to by the page's owner only.
-// I4: `next` words of a slab are never used for anything else, so reading one that is out of date is
-//     harmless: the head's tag has changed and the exchange fails.
-// I5: a page outside `dirty_` has never been handed out and reads as zero, if the range did at first.
+//     block's allocation may be making a slab of kSlabPages); nothing else is lost and nobody
+//     waits.
+// I3: a page belongs to whoever set its bit in `taken_`; a word of the bookkeeping that belongs to
+//     a page is stored to by the page's owner only.
+// I4: `next` words of a slab are never used for anything else, so reading one that is out of date
+//     is harmless: the head's tag has changed and the exchange fails.
+// I5: a page outside `dirty_` has never been handed out and reads as zero, if the range did at
+//     first.
 //
-// Sizes up to kBlockBytesMax come from slabs, each cut into blocks of one size class; the free blocks
-// of a class form one stack whose head is {node, tag}. The tag counts pops: an exchange could only
-// succeed wrongly after exactly 2^32 pops between a thread's read and its exchange, with the same
-// block on top. A slab stays with its class. Larger sizes are runs of pages, claimed bit by bit; what
-// was freed joins its neighbours without further work.
+// Sizes up to kBlockBytesMax come from slabs, each cut into blocks of one size class; the free
+// blocks of a class form one stack whose head is {node, tag}. The tag counts pops: an exchange
+// could only succeed wrongly after exactly 2^32 pops between a thread's read and its exchange, with
+// the same block on top. A slab stays with its class. Larger sizes are runs of pages, claimed bit
+// by bit; what was freed joins its neighbours without further work.
 //
 // Rejected: dlmalloc with a lock (above); a list inside the blocks (their next owner's plain stores
-// would race with a late reader's load); headers before blocks (a page-aligned segment would cost one
-// page more).
+// would race with a late reader's load); headers before blocks (a page-aligned segment would cost
+// one page more).
 //
-// Atomic operations here are the compiler's own, behind named functions: sync/atomic.hpp, the only file
-// that includes <atomic>, belongs to a layer above this one, and its counters and simulator must not
-// see the allocator's traffic.
+// Atomic operations here are the compiler's own, behind named functions: sync/atomic.hpp, the only
+// file that includes <atomic>, belongs to a layer above this one, and its counters and simulator
+// must not see the allocator's traffic.
 #pragma once
 
 #include <cstddef>
@@ -77,8 +80,8 @@ inline constexpr std::uint32_t kSlabBytes = kSlabPages * kHeapPageBytes;
 inline constexpr std::uint32_t kHeapLine = 64;
 inline constexpr std::uint32_t kHeapPagesMax = 1u << 20;  // 4 GiB
 
-// About four steps per doubling; those above 1,024 divide a slab's blocks evenly. Every size from 64
-// on that is a multiple of 64 gives blocks on 64-byte boundaries.
+// About four steps per doubling; those above 1,024 divide a slab's blocks evenly. Every size from
+// 64 on that is a multiple of 64 gives blocks on 64-byte boundaries.
 inline constexpr std::uint32_t kBlockBytes[] = {
     16,   32,   48,   64,   80,   96,   112,  128,  160,  192,  224,  256,
     320,  384,  448,  512,  640,  768,  896,  1024, 1280, 1472, 1600, 1792,
@@ -97,8 +100,8 @@ inline constexpr std::uint32_t kBlockBytesMax = kBlockBytes[kBlockClasses - 1];
 }
 static_assert(blocks_of_class(0) < 1024 && blocks_of_class(kBlockClasses - 1) == 2);
 
-// What happens before every access to shared bookkeeping: nothing. Tests put other steps here, stop a
-// thread there, or leave out the tag.
+// What happens before every access to shared bookkeeping: nothing. Tests put other steps here, stop
+// a thread there, or leave out the tag.
 struct HeapSteps {
   static void step() noexcept {}
   static constexpr std::uint64_t kTagStep = std::uint64_t{1} << 32;
@@ -110,7 +113,8 @@ class LockFreeHeap {
   // The heap in `bytes` bytes at `base`, which were zero when the first view over them was made.
   LockFreeHeap(void* base, std::uint64_t bytes) noexcept;
 
-  // Null when the budget has no such block left; `alignment` is a power of two. 0 bytes are served as 1.
+  // Null when the budget has no such block left; `alignment` is a power of two. 0 bytes are served
+  // as 1.
   [[nodiscard]] void* allocate(std::uint64_t bytes, std::uint64_t alignment);
   [[nodiscard]] void* allocate_zeroed(std::uint64_t bytes, std::uint64_t alignment);
   void free(void* memory);
@@ -122,13 +126,14 @@ class LockFreeHeap {
   [[nodiscard]] std::uint32_t pages_taken() const noexcept;
 
  private:
-  // A page's entry: kind in the low two bits, then the run's length in pages, or the slab's class and
-  // the page's place in the slab.
+  // A page's entry: kind in the low two bits, then the run's length in pages, or the slab's class
+  // and the page's place in the slab.
   static constexpr std::uint32_t kRun = 1;
   static constexpr std::uint32_t kSlab = 2;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   static constexpr std::uint32_t kPassesMax = 16;
   static constexpr std::uint64_t kBlockAlignment = 16;
+  enum class Content : std::uint8_t { any, zero };
 
   // A block as one number: slab's first page and place in the slab, plus 1.
   struct Block {
@@ -162,14 +167,15 @@ class LockFreeHeap {
   [[nodiscard]] Place place_of(const void* memory, std::uint32_t page, std::uint32_t entry) const;
 
   // Size class for a block of `bytes` at `alignment`, or kNone where a run is right.
-  [[nodiscard]] static std::uint32_t class_for(std::uint64_t bytes, std::uint64_t alignment) noexcept;
+  [[nodiscard]] static std::uint32_t class_for(std::uint64_t bytes,
+                                               std::uint64_t alignment) noexcept;
   [[nodiscard]] void* allocate_block(std::uint32_t size_class);
   [[nodiscard]] std::uint32_t make_slab(std::uint32_t size_class);
   void push(std::uint32_t size_class, Block first, Block last);
   [[nodiscard]] std::uint32_t pop(std::uint32_t size_class);
 
   [[nodiscard]] std::uint32_t allocate_run(std::uint64_t bytes, std::uint64_t alignment,
-                                           bool zeroed);
+                                           Content content);
   [[nodiscard]] std::uint32_t claim_run(std::uint32_t count, std::uint64_t alignment);
   [[nodiscard]] std::uint32_t find_run(std::uint32_t from, std::uint32_t count,
                                        std::uint64_t alignment) const;

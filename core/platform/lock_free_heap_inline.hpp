@@ -35,7 +35,7 @@ void* LockFreeHeap<Steps>::allocate(std::uint64_t bytes, std::uint64_t alignment
   VICINAL_ASSERT(alignment != 0 && (alignment & (alignment - 1)) == 0);
   const std::uint32_t size_class = class_for(bytes, alignment);
   if (size_class == kNone) {
-    const std::uint32_t page = allocate_run(bytes, alignment, false);
+    const std::uint32_t page = allocate_run(bytes, alignment, Content::any);
     return page == kNone ? nullptr : page_address(page);
   }
   void* block = allocate_block(size_class);
@@ -52,7 +52,7 @@ void* LockFreeHeap<Steps>::allocate_zeroed(std::uint64_t bytes, std::uint64_t al
     if (block != nullptr) std::memset(block, 0, static_cast<std::size_t>(bytes));
     return block;
   }
-  const std::uint32_t page = allocate_run(bytes, alignment, true);
+  const std::uint32_t page = allocate_run(bytes, alignment, Content::zero);
   return page == kNone ? nullptr : page_address(page);
 }
 
@@ -131,7 +131,8 @@ typename LockFreeHeap<Steps>::Place LockFreeHeap<Steps>::place_of(const void* me
 }
 
 template <class Steps>
-std::uint32_t LockFreeHeap<Steps>::class_for(std::uint64_t bytes, std::uint64_t alignment) noexcept {
+std::uint32_t LockFreeHeap<Steps>::class_for(std::uint64_t bytes,
+                                             std::uint64_t alignment) noexcept {
   // A page-aligned block of less than a page is still a run of one.
   if (bytes > kBlockBytesMax || alignment >= kHeapPageBytes) return kNone;
   // An address of 0 bytes must lie in its block too, or it would be the next one's.
@@ -156,8 +157,8 @@ void* LockFreeHeap<Steps>::allocate_block(std::uint32_t size_class) {
   return node == 0 ? nullptr : block_address(size_class, Block::of(node));
 }
 
-// A new slab: its first block for the caller, the others onto the stack. Several threads that find the
-// stack empty each make one.
+// A new slab: its first block for the caller, the others onto the stack. Several threads that find
+// the stack empty each make one.
 template <class Steps>
 std::uint32_t LockFreeHeap<Steps>::make_slab(std::uint32_t size_class) {
   const std::uint32_t page = claim_run(kSlabPages, kHeapPageBytes);
@@ -176,8 +177,8 @@ std::uint32_t LockFreeHeap<Steps>::make_slab(std::uint32_t size_class) {
   return Block{page, 0}.node();
 }
 
-// Puts the chain first .. last on the stack. Release: the links and entries, and what the block's owner
-// did before freeing it, come before the pop that acquires.
+// Puts the chain first .. last on the stack. Release: the links and entries, and what the block's
+// owner did before freeing it, come before the pop that acquires.
 template <class Steps>
 void LockFreeHeap<Steps>::push(std::uint32_t size_class, Block first, Block last) {
   Steps::step();
@@ -191,8 +192,8 @@ void LockFreeHeap<Steps>::push(std::uint32_t size_class, Block first, Block last
   }
 }
 
-// 0 when the stack is empty. Acquire: pairs with the push of this block; the exchanges in between are
-// read-modify-writes, so they continue its release sequence.
+// 0 when the stack is empty. Acquire: pairs with the push of this block; the exchanges in between
+// are read-modify-writes, so they continue its release sequence.
 template <class Steps>
 std::uint32_t LockFreeHeap<Steps>::pop(std::uint32_t size_class) {
   Steps::step();
@@ -210,21 +211,21 @@ std::uint32_t LockFreeHeap<Steps>::pop(std::uint32_t size_class) {
 
 template <class Steps>
 std::uint32_t LockFreeHeap<Steps>::allocate_run(std::uint64_t bytes, std::uint64_t alignment,
-                                                 bool zeroed) {
+                                                 Content content) {
   if (bytes > std::uint64_t{pages_} * kHeapPageBytes || pages_ == 0) return kNone;
   const auto pages =
       static_cast<std::uint32_t>(divide_up(bytes == 0 ? 1 : bytes, kHeapPageBytes));
   const std::uint32_t page = claim_run(pages, alignment);
   if (page == kNone) return kNone;
-  if (zeroed) clear_dirty_pages(page, bytes);
+  if (content == Content::zero) clear_dirty_pages(page, bytes);
   mark_dirty(page, pages);
   Steps::step();
   heap_word::store_relaxed(entries_ + page, pages << 2 | kRun);
   return page;
 }
 
-// First fit. A pass that failed only because of another thread's claim is repeated, a bounded number of
-// times: that claim may have been rolled back.
+// First fit. A pass that failed only because of another thread's claim is repeated, a bounded
+// number of times: that claim may have been rolled back.
 template <class Steps>
 std::uint32_t LockFreeHeap<Steps>::claim_run(std::uint32_t count, std::uint64_t alignment) {
   VICINAL_ASSERT(count != 0);
@@ -317,8 +318,8 @@ void LockFreeHeap<Steps>::mark_dirty(std::uint32_t first, std::uint32_t count) {
   });
 }
 
-// Clears what earlier owners of these pages may have left (I5); untouched pages stay untouched, so that
-// they cost no resident memory.
+// Clears what earlier owners of these pages may have left (I5); untouched pages stay untouched, so
+// that they cost no resident memory.
 template <class Steps>
 void LockFreeHeap<Steps>::clear_dirty_pages(std::uint32_t first, std::uint64_t bytes) {
   for (std::uint32_t page = first; bytes != 0; ++page) {

@@ -30,8 +30,8 @@ thread_local std::uint64_t own_number = 0;  // 1, 2, ...; 0 before the thread's 
   return own_number;
 }
 
-// Records a store by this thread. Whether another thread stored to the line last; a line that finds no
-// place counts as another's, so that a full table can only report too much.
+// Records a store by this thread. Whether another thread stored to the line last; a line that finds
+// no place counts as another's, so that a full table can only report too much.
 [[nodiscard]] bool take_line(const void* address) noexcept {
   const std::uint64_t line = reinterpret_cast<std::uintptr_t>(address) >> kLineShift;
   VICINAL_ASSERT(line < std::uint64_t{1} << (64 - kThreadBits));

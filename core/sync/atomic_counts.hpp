@@ -1,4 +1,5 @@
-// Counts of shared-line traffic, per thread, when VICINAL_ATOMICS_COUNTED is defined; nothing otherwise.
+// Counts of shared-line traffic, per thread, when VICINAL_ATOMICS_COUNTED is defined; nothing
+// otherwise.
 //
 // Thread safety: each thread sees its own counts.
 // I1: a read-modify-write counts always; a store counts when the line was last stored to by another

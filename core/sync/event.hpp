@@ -1,9 +1,9 @@
 // Sleeping until another thread has something: the writer's doorbell and a message's completion.
 //
 // Thread safety: any thread.
-// I1: a waiter reads `value`, looks for work, and sleeps only while `value` is unchanged; a ringer makes
-//     its work visible first, then changes `value` (both seq_cst: with acquire and release alone the
-//     look and the change could pass each other and the wake-up be lost) [event].
+// I1: a waiter reads `value`, looks for work, and sleeps only while `value` is unchanged; a ringer
+//     makes its work visible first, then changes `value` (both seq_cst: with acquire and release
+//     alone the look and the change could pass each other and the wake-up be lost) [event].
 // I2: every wait has a bound in microseconds; waking early is always allowed.
 #pragma once
 
@@ -37,8 +37,8 @@ class Completion {
  public:
   // acquire [done]: the results that the writer stored before `complete`.
   [[nodiscard]] bool done() const noexcept { return word_.load(acquire) != 0; }
-  // After this the message belongs to its producer again, who may free it at once: the waking call uses
-  // the address only, never what lies there.
+  // After this the message belongs to its producer again, who may free it at once: the waking call
+  // uses the address only, never what lies there.
   void complete() noexcept {
     const void* address = word_.address();
     word_.store(1, release);  // [done]

@@ -1,7 +1,7 @@
 // A bounded queue of pointers from one producer to the writer.
 //
-// Thread safety: try_push by the lane's producer, try_pop by the holder of the writer's token, depth
-// and pending from any thread.
+// Thread safety: try_push by the lane's producer, try_pop by the holder of the writer's token,
+// depth and pending from any thread.
 // I1: one producer at a time, so no claim is shared and a producer that dies leaves no hole.
 // I2: what the producer wrote before try_push happens before what the writer does after try_pop.
 #pragma once

@@ -1,11 +1,11 @@
 // Where each reader announces which versions it may be looking at.
 //
-// Thread safety: claim, release_slot and slot from any thread; the pin of a slot is stored only by its
-// owner; scan by the writer.
+// Thread safety: claim, release_slot and slot from any thread; the pin of a slot is stored only by
+// its owner; scan by the writer.
 // I1: a slot's line is stored to by its owner alone; claiming happens on other lines.
-// I2: a chunk is published before any of its slots is handed out, seq_cst, and never removed; a scan
-//     visits every slot of every published chunk, claimed or not. With release and acquire alone the
-//     writer could miss a chunk whose reader announced before the scan [chunk].
+// I2: a chunk is published before any of its slots is handed out, seq_cst, and never removed; a
+//     scan visits every slot of every published chunk, claimed or not. With release and acquire
+//     alone the writer could miss a chunk whose reader announced before the scan [chunk].
 // I3: a pin is IDLE, RANGE e ("some version from e on") or EXACT s ("version s and no other").
 #pragma once
 

@@ -23,8 +23,8 @@ void Reclaimer::retire(Versioned* object, std::uint64_t retire) noexcept {
 }
 
 std::uint64_t Reclaimer::scan(const ReaderSlots& slots) noexcept {
-  // Every pin is read once, before any object is freed. An idle index has none; what does not fit the
-  // array is joined into a range that holds at least as much.
+  // Every pin is read once, before any object is freed. An idle index has none; what does not fit
+  // the array is joined into a range that holds at least as much.
   constexpr std::uint32_t kPinsMax = 256;
   Pin pins[kPinsMax];
   std::uint32_t pin_count = 0;

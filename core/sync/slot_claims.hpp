@@ -1,8 +1,8 @@
 // Which of up to 4,096 numbered slots are taken. Cold: one compare-exchange to take or return one.
 //
 // Thread safety: every method from any thread.
-// I1: a slot is taken by at most one owner; what an owner did before `give_back` happens before what
-//     the next owner does after `take` [claim].
+// I1: a slot is taken by at most one owner; what an owner did before `give_back` happens before
+//     what the next owner does after `take` [claim].
 // I2: an owner that dies leaves its slot taken, nothing else.
 #pragma once
 

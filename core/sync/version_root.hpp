@@ -1,6 +1,7 @@
 // Publishing versions to readers that never wait.
 //
-// Thread safety: enter and leave by the owner of the slot; publish by the holder of the writer's token.
+// Thread safety: enter and leave by the owner of the slot; publish by the holder of the writer's
+// token.
 //
 // The protocol. A reader's steps are
 //   (a) e = generation            acquire [generation]
@@ -16,16 +17,16 @@
 //   (2) now and then: reads every pin, seq_cst [pin], and frees each object that no pin holds.
 //
 // Why no object is freed under a reader. Let o be reachable from versions birth..n-1.
-//   (b) before (2) in the one order of seq_cst operations: the scan sees RANGE e or a later value of
-//     that pin. If e < n, o is kept. If e >= n, (a) acquired a generation that was stored after (1),
-//     so (c) gives Vn or a later version, from which o is not reachable.
+//   (b) before (2) in the one order of seq_cst operations: the scan sees RANGE e or a later value
+//     of that pin. If e < n, o is kept. If e >= n, (a) acquired a generation that was stored after
+//     (1), so (c) gives Vn or a later version, from which o is not reachable.
 //   (2) before (b): then (1) < (2) < (b) < (c), so (c) cannot give a version before Vn.
-//   EXACT s: o is reachable from version s exactly when birth <= s < retire. The version itself is an
-//     object with birth s and retire s + 1.
-//   A scan that reads IDLE, or the pin of a later search, reads a release store that comes after the
-//     reader's last access, so every access happens before the free. (d) must be a release too: the
-//     scan may read it in place of an (e) before it, and in C++20 a later relaxed store of the same
-//     thread would not continue that release sequence.
+//   EXACT s: o is reachable from version s exactly when birth <= s < retire. The version itself is
+//     an object with birth s and retire s + 1.
+//   A scan that reads IDLE, or the pin of a later search, reads a release store that comes after
+//     the reader's last access, so every access happens before the free. (d) must be a release too:
+//     the scan may read it in place of an (e) before it, and in C++20 a later relaxed store of the
+//     same thread would not continue that release sequence.
 // A reader takes a fixed number of steps. A search takes effect at (c), a commit at (1).
 //
 // I1: `current` is never null once the first version is published.

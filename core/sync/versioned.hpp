@@ -1,8 +1,8 @@
 // What every object that readers reach through a version has in common.
 //
 // Thread safety: the writer's; readers never look at these fields.
-// I1: an object is reachable from exactly the versions birth <= s < retire; retire == 0 means that it
-//     is still part of the newest version.
+// I1: an object is reachable from exactly the versions birth <= s < retire; retire == 0 means that
+//     it is still part of the newest version.
 // I2: an object with birth == the sequence under construction is private to the writer.
 #pragma once
 

@@ -2,10 +2,11 @@
 //
 // Thread safety: any thread; release only by the holder.
 //
-// No message is left behind. A producer pushes (P1, seq_cst) and then tries the token (P2, seq_cst). A
-// holder gives it back (H1, seq_cst) and then looks at every ring again (H2, seq_cst). A producer that
-// was refused read the token as held, so P2 comes before that holder's H1 in the one order of seq_cst
-// operations: P1 < P2 < H1 < H2, and H2 sees the message. Whoever finds one pending tries again.
+// No message is left behind. A producer pushes (P1, seq_cst) and then tries the token (P2,
+// seq_cst). A holder gives it back (H1, seq_cst) and then looks at every ring again (H2, seq_cst).
+// A producer that was refused read the token as held, so P2 comes before that holder's H1 in the
+// one order of seq_cst operations: P1 < P2 < H1 < H2, and H2 sees the message. Whoever finds one
+// pending tries again.
 //
 // I1: what a holder did happens before what the next holder does [token].
 #pragma once

@@ -9,8 +9,8 @@
 
 namespace vicinal::platform {
 
-// The kernel compares and sleeps in one step with respect to a wake; what the waker stored before is
-// ordered by the Atomic operations around these calls, not by them.
+// The kernel compares and sleeps in one step with respect to a wake; what the waker stored before
+// is ordered by the Atomic operations around these calls, not by them.
 void futex_wait(const void* word, std::uint32_t expected, std::uint64_t wait_us_max) noexcept {
   timespec limit{};
   limit.tv_sec = static_cast<time_t>(wait_us_max / 1'000'000);

@@ -47,8 +47,8 @@ void unmap(void* memory, std::size_t) noexcept { std::free(memory); }
 #else
 
 void* map_zeroed(std::size_t bytes) noexcept {
-  // Pages arrive zeroed when they are first touched; NORESERVE, because a segment of full capacity is
-  // mapped long before it is filled.
+  // Pages arrive zeroed when they are first touched; NORESERVE, because a segment of full capacity
+  // is mapped long before it is filled.
   void* memory = mmap(nullptr, bytes == 0 ? 1 : bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;

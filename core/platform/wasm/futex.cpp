@@ -6,8 +6,8 @@
 
 namespace {
 
-// thread_local, since every instance has its own: a static would lie in the memory that all share. A
-// thread that never said so may not sleep: on a page's main thread the instruction traps.
+// thread_local, since every instance has its own: a static would lie in the memory that all share.
+// A thread that never said so may not sleep: on a page's main thread the instruction traps.
 thread_local bool may_block = false;
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint64_t kWasmPageBytes = 65536;
 constexpr std::size_t kMallocAlignment = 16;
 
-// 0 until the first call. Fixed from then on: the heap's bookkeeping is laid out for one size, and a
-// memory that somebody grew all the same only has an end that is not used.
+// 0 until the first call. Fixed from then on: the heap's bookkeeping is laid out for one size, and
+// a memory that somebody grew all the same only has an end that is not used.
 std::uint32_t wasm_pages;
 
 [[nodiscard]] std::uint64_t memory_end() noexcept {

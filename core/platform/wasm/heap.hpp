@@ -9,7 +9,8 @@
 
 namespace vicinal::platform {
 
-// The range from the end of the static data and stack to the end that the memory had at the first call.
+// The range from the end of the static data and stack to the end that the memory had at the first
+// call.
 [[nodiscard]] LockFreeHeap<> shared_heap() noexcept;
 
 }  // namespace vicinal::platform

@@ -1,4 +1,5 @@
-// The lock-free heap: alone, with a thread stopped at every step, interleaved at every step, threaded.
+// The lock-free heap: alone, with a thread stopped at every step, interleaved at every step,
+// threaded.
 #include "platform/lock_free_heap.hpp"
 
 #include <gtest/gtest.h>
@@ -17,8 +18,8 @@ namespace {
 
 struct Killed {};
 
-// Runs `at_step` before every access to shared bookkeeping of the calling thread. Throwing Killed from
-// it abandons the operation there, as a terminated worker does.
+// Runs `at_step` before every access to shared bookkeeping of the calling thread. Throwing Killed
+// from it abandons the operation there, as a terminated worker does.
 struct HookedSteps {
   static inline thread_local std::function<void()>* at_step = nullptr;
   static void step() {
@@ -195,7 +196,7 @@ void churn(Heap& heap, std::uint64_t seed, int operations) {
 TEST(LockFreeHeapTest, BlocksNeverOverlapAlone) {
   const Range range(16 << 20);
   auto heap = range.heap();
-  churn(heap, 1, static_cast<int>(20'000 * scale()));
+  churn(heap, 1, static_cast<int>(8'000 * scale()));
 }
 
 TEST(LockFreeHeapTest, BlocksNeverOverlapAmongThreadsEvenAtTheBudget) {
@@ -205,7 +206,7 @@ TEST(LockFreeHeapTest, BlocksNeverOverlapAmongThreadsEvenAtTheBudget) {
     for (std::uint64_t t = 0; t < 4; ++t) {
       threads.emplace_back([&range, t] {
         auto heap = range.heap();
-        churn(heap, 100 + t, static_cast<int>(10'000 * scale()));
+        churn(heap, 100 + t, static_cast<int>(4'000 * scale()));
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -242,12 +243,12 @@ TEST(LockFreeHeapTest, BlocksFreedByOtherThreadsComeBack) {
 
 // One operation of each kind, on a heap with something of everything in it.
 struct Scene {
-  Range range{2 << 20};
+  Range range{400 << 10};
   LockFreeHeap<HookedSteps> heap = range.heap<HookedSteps>();
   std::vector<Held> held;
 
   Scene() {
-    for (const std::uint64_t bytes : {24u, 24u, 24u, 1500u, 1500u, 20'000u, 300'000u, 20'000u}) {
+    for (const std::uint64_t bytes : {24u, 24u, 24u, 1500u, 1500u, 20'000u, 80'000u, 20'000u}) {
       keep(heap.allocate(bytes, 16), bytes);
     }
     for (const std::size_t i : {1u, 5u}) {
@@ -277,7 +278,7 @@ constexpr Operation kOperations[] = {
     [](Scene& scene) { scene.keep(scene.heap.allocate(24, 16), 24); },
     [](Scene& scene) { scene.keep(scene.heap.allocate(7000, 16), 7000); },  // makes a slab
     [](Scene& scene) { scene.keep(scene.heap.allocate(100, 1024), 100); },
-    [](Scene& scene) { scene.keep(scene.heap.allocate_zeroed(400'000, 4096), 400'000); },
+    [](Scene& scene) { scene.keep(scene.heap.allocate_zeroed(70'000, 4096), 70'000); },
     [](Scene& scene) { scene.drop(0); },
     [](Scene& scene) { scene.drop(3); },
     [](Scene& scene) { scene.drop(6); },
@@ -316,9 +317,9 @@ TEST(LockFreeHeapTest, AThreadStoppedAtAnyStepLeaksOnlyWhatItWasAllocatingOrFree
       scene.check();
       for (std::size_t i = 0; i < scene.held.size(); ++i) scene.drop(i);
       // What is left are the slabs of the scene, and of the operation at most one run or slab.
-      EXPECT_LE(scene.heap.pages_taken(), 98 + 3 * kSlabPages) << "step " << step;
-      churn(scene.heap, static_cast<std::uint64_t>(step) + 1, 60);
-      EXPECT_NE(scene.heap.allocate(800'000, 16), nullptr) << "step " << step;
+      EXPECT_LE(scene.heap.pages_taken(), 20 + 3 * kSlabPages) << "step " << step;
+      EXPECT_NE(scene.heap.allocate(90'000, 16), nullptr) << "step " << step;
+      churn(scene.heap, static_cast<std::uint64_t>(step) + 1, 20);
     }
     EXPECT_GT(step, 2);
   }
@@ -335,15 +336,16 @@ TEST(LockFreeHeapTest, AnyOperationMayRunBetweenAnyTwoStepsOfAnother) {
           inner(scene);
           inner == kOperations[0] ? inner(scene) : void();
         });
-        churn(scene.heap, static_cast<std::uint64_t>(step) + 1, 40);
+        churn(scene.heap, static_cast<std::uint64_t>(step) + 1, 10);
         scene.check();
       }
     }
   }
 }
 
-// Between another pop's read of `next` and its exchange: pop X, pop Y, push X. The stack's head is X
-// again, but the link that was read leads to Y, which is in use. Returns whether Y is handed out twice.
+// Between another pop's read of `next` and its exchange: pop X, pop Y, push X. The stack's head is
+// X again, but the link that was read leads to Y, which is in use. Returns whether Y is handed out
+// twice.
 template <class Steps>
 bool hands_out_twice() {
   const Range range(1 << 20);
