@@ -8,8 +8,8 @@
 //     in the block that the call was given.
 // I3: blocks are 8-byte aligned, little-endian, and never move while their owner lives. web/src/backend/
 //     blocks.ts mirrors them; a test compares vic_block_layout() with it.
-// I4: handles are addresses of objects that this header's functions made. A stale or foreign handle is
-//     refused by the TypeScript above, never seen here.
+// I4: handles are addresses of objects that this header's functions made. An index's handle is good for
+//     ever; a stale or foreign one of another kind is refused by the TypeScript above, never seen here.
 #pragma once
 
 #include <cstdint>
@@ -115,8 +115,9 @@ void vic_set_may_block(std::uint32_t may_block);
 
 // options: OptionsBlock, status: StatusBlock. Returns the index's handle, 0 on error.
 vic_address vic_index_create(vic_address options, vic_address status);
-// One more owner of a handle; each is released once. The last release frees everything.
-void vic_index_retain(vic_address index);
+// The owner's end of an index, by the thread that made it. What readers still hold goes with the last of
+// them. The handle itself, about 100 bytes, stays, so that a late vic_reader_open in another realm finds
+// CLOSED and not somebody else's memory.
 void vic_index_release(vic_address index);
 void vic_index_stats(vic_address index, vic_address stats);
 // After this every write and every search is CLOSED; memory stays until the last release.

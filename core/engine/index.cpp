@@ -100,6 +100,19 @@ const void* Index::doorbell() const noexcept { return core_->doorbell().address(
 
 Index Index::share() const { return Index(core_, read_only_); }
 
+WeakIndex Index::weak() const {
+  WeakIndex weak;
+  weak.core_ = core_;
+  weak.read_only_ = read_only_;
+  return weak;
+}
+
+Result<Index> WeakIndex::lock() const {
+  auto core = core_.lock();
+  if (core == nullptr) return Status(Code::closed);
+  return Index(std::move(core), read_only_);
+}
+
 Reader Index::reader() const {
   auto opened = engine::ReaderCore::open(core_);
   if (!opened.ok()) return Reader(nullptr, opened.status());

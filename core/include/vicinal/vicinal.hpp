@@ -130,6 +130,8 @@ class Reader {
 };
 using Snapshot = Reader;
 
+class Index;
+
 enum class WriteKind : std::uint8_t { add = 0, upsert = 1, remove = 2, clear = 3 };
 
 // A write that nobody waits for, for event loops: fill it, submit it through a WriteQueue, look for its
@@ -188,6 +190,18 @@ struct OpenOptions {
   std::uint64_t memory_bytes_max = 0;  // 0: no limit; a file that needs more is FULL
 };
 
+// Refers to an index without keeping it alive. May be used from any number of threads at once.
+class WeakIndex {
+ public:
+  // An owner, or CLOSED when the last one is gone.
+  [[nodiscard]] Result<Index> lock() const;
+
+ private:
+  friend class Index;
+  std::weak_ptr<engine::Core> core_;
+  bool read_only_ = false;
+};
+
 class Index {
  public:
   // An empty index in memory. BAD_OPTION(name), UNSUPPORTED, FULL.
@@ -225,8 +239,9 @@ class Index {
 
   // A reader of this index. Its status() tells when none could be had.
   [[nodiscard]] Reader reader() const;
-  // One more owner of the same index.
+  // One more owner of the same index, and a reference that owns nothing.
   [[nodiscard]] Index share() const;
+  [[nodiscard]] WeakIndex weak() const;
   // Writes the newest version to a file, atomically: the old file or the new one. IO, CLOSED, FULL.
   Status save(const std::string& path) const;
   [[nodiscard]] Result<std::vector<std::byte>> to_bytes() const;
@@ -234,6 +249,7 @@ class Index {
   void close() noexcept;
 
  private:
+  friend class WeakIndex;
   explicit Index(std::shared_ptr<engine::Core> core, bool read_only) noexcept;
   Result<Receipt> write_rows(int kind, std::span<const std::uint64_t> ids,
                              std::span<const float> rows);

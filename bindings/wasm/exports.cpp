@@ -1,0 +1,305 @@
+#include "exports.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <optional>
+
+#include "vicinal/vicinal.hpp"
+
+#define VIC_EXPORT(name) __attribute__((export_name(#name), used))
+
+namespace vicinal::wasm {
+namespace {
+
+static_assert(sizeof(StatusBlock) == 24 && sizeof(OptionsBlock) == 40);
+static_assert(sizeof(MessageBlock) == 64 && offsetof(MessageBlock, done) == 56);
+static_assert(sizeof(ReaderBlock) == 120 && offsetof(ReaderBlock, found) == 116);
+static_assert(sizeof(StatsBlock) == 120 && offsetof(StatsBlock, kernel) == 112);
+static_assert(sizeof(void*) == sizeof(Address), "addresses are those of wasm32");
+
+const std::uint32_t kBlockSizes[] = {sizeof(StatusBlock), sizeof(OptionsBlock),
+                                     sizeof(MessageBlock), sizeof(ReaderBlock),
+                                     sizeof(StatsBlock), 0};
+
+// An index's handle. `index` and `queue` are the owning thread's; `weak` is anybody's.
+struct IndexHandle {
+  std::optional<Index> index;
+  std::optional<WriteQueue> queue;
+  WeakIndex weak;
+  const void* doorbell = nullptr;
+};
+
+struct MessageHandle {
+  MessageBlock block;  // first: its address is the handle
+  IndexHandle* index;
+  PendingWrite write;
+  bool settled = false;  // the outcome was copied into the block
+};
+
+struct ReaderHandle {
+  ReaderBlock block;  // first: its address is the handle
+  Reader reader;
+  std::uint32_t dim;
+  float* query;
+  std::uint64_t* filter = nullptr;
+  std::uint32_t filter_capacity = 0;
+};
+static_assert(offsetof(MessageHandle, block) == 0 && offsetof(ReaderHandle, block) == 0);
+
+template <class T>
+T* at(vic_address address) noexcept {
+  return reinterpret_cast<T*>(address);
+}
+
+vic_address address_of(const void* object) noexcept {
+  return reinterpret_cast<vic_address>(object);
+}
+
+void store(StatusBlock* block, const Status& status) noexcept {
+  *block = {static_cast<std::uint32_t>(status.code()), 0, status.a(), status.b()};
+}
+
+std::uint32_t finish(StatusBlock* block, const Status& status) noexcept {
+  store(block, status);
+  return static_cast<std::uint32_t>(status.code());
+}
+
+vic_address make_reader(Reader reader, std::uint32_t dim, StatusBlock* status) noexcept {
+  store(status, reader.status());
+  if (!reader.status().ok()) return 0;
+  auto* query = static_cast<float*>(std::aligned_alloc(64, (dim * sizeof(float) + 63) / 64 * 64));
+  auto* handle = query == nullptr
+                     ? nullptr
+                     : new (std::nothrow) ReaderHandle{{}, std::move(reader), dim, query};
+  if (handle == nullptr) {
+    std::free(query);
+    store(status, Status(Code::full));
+    return 0;
+  }
+  handle->block.k = 10;
+  handle->block.min_score = -INFINITY;
+  handle->block.certainty = SearchOptions().certainty;
+  handle->block.query = address_of(query);
+  return address_of(handle);
+}
+
+SearchOptions options_of(const ReaderHandle& handle) noexcept {
+  const ReaderBlock& block = handle.block;
+  SearchOptions options;
+  options.k = block.k;
+  options.min_score = block.min_score;
+  options.certainty = block.certainty;
+  if (block.filtered != 0) options.filter.emplace(handle.filter, block.filter_count);
+  if (block.has_after != 0) options.after = Hit{block.after_id, block.after_score};
+  return options;
+}
+
+}  // namespace
+}  // namespace vicinal::wasm
+
+using namespace vicinal::wasm;
+using vicinal::Code;
+using vicinal::Status;
+
+extern "C" {
+
+VIC_EXPORT(vic_abi_version) std::uint32_t vic_abi_version() { return kAbiVersion; }
+VIC_EXPORT(vic_block_layout) vic_address vic_block_layout() { return address_of(kBlockSizes); }
+
+VIC_EXPORT(vic_allocate) vic_address vic_allocate(std::uint32_t bytes) {
+  if (bytes > 0x7fffffff) return 0;
+  return address_of(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
+}
+VIC_EXPORT(vic_release) void vic_release(vic_address memory) { std::free(at<void>(memory)); }
+
+VIC_EXPORT(vic_index_create) vic_address vic_index_create(vic_address options, vic_address status) {
+  const auto* block = at<OptionsBlock>(options);
+  vicinal::IndexOptions wanted;
+  wanted.dim = block->dim;
+  wanted.metric = static_cast<vicinal::Metric>(block->metric);
+  wanted.bits = static_cast<std::uint8_t>(block->bits > 255 ? 255 : block->bits);
+  wanted.originals = static_cast<vicinal::Originals>(block->originals);
+  wanted.seed = block->seed;
+  wanted.memory_bytes_max = block->memory_bytes_max;
+  wanted.retired_bytes_max = block->retired_bytes_max;
+  auto created = vicinal::Index::create(wanted);
+  store(at<StatusBlock>(status), created.status());
+  if (!created.ok()) return 0;
+  auto* handle = new (std::nothrow) IndexHandle;
+  if (handle == nullptr) {
+    store(at<StatusBlock>(status), Status(Code::full));
+    return 0;
+  }
+  handle->weak = created->weak();
+  handle->doorbell = created->doorbell();
+  handle->queue.emplace(created->write_queue());
+  handle->index.emplace(std::move(created).value());
+  return address_of(handle);
+}
+
+VIC_EXPORT(vic_index_release) void vic_index_release(vic_address index) {
+  auto* handle = at<IndexHandle>(index);
+  handle->queue.reset();
+  handle->index.reset();
+}
+
+VIC_EXPORT(vic_index_stats) void vic_index_stats(vic_address index, vic_address stats) {
+  auto* block = at<StatsBlock>(stats);
+  *block = {};
+  const auto owner = at<IndexHandle>(index)->weak.lock();
+  if (!owner.ok()) return;
+  const auto taken = owner->stats();
+  if (!taken.ok()) return;
+  *block = {taken->rows, taken->dead, taken->sequence, taken->segment_bytes,
+            taken->id_table_bytes, taken->version_bytes, taken->retired_bytes,
+            taken->shared_bytes, taken->total_bytes, taken->oldest_sequence, taken->segments,
+            taken->readers, taken->readers_max, taken->oldest_slot, taken->ring_depth, taken->dim,
+            taken->bits, static_cast<std::uint32_t>(taken->metric), address_of(taken->kernel), 0};
+}
+
+VIC_EXPORT(vic_index_close) void vic_index_close(vic_address index) {
+  auto owner = at<IndexHandle>(index)->weak.lock();
+  if (owner.ok()) owner->close();
+}
+
+VIC_EXPORT(vic_index_doorbell) vic_address vic_index_doorbell(vic_address index) {
+  return address_of(at<IndexHandle>(index)->doorbell);
+}
+
+VIC_EXPORT(vic_index_pump)
+std::uint32_t vic_index_pump(vic_address index, std::uint32_t budget_us) {
+  auto owner = at<IndexHandle>(index)->weak.lock();
+  return owner.ok() ? owner->pump(budget_us) : 0;
+}
+
+VIC_EXPORT(vic_message_create)
+vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint32_t count) {
+  auto* owner = at<IndexHandle>(index);
+  if (!owner->queue.has_value() || kind > static_cast<std::uint32_t>(MessageKind::clear)) return 0;
+  auto made = owner->queue->make(static_cast<vicinal::WriteKind>(kind), count);
+  if (!made.ok()) return 0;
+  auto* handle = new (std::nothrow) MessageHandle{{}, owner, std::move(made).value()};
+  if (handle == nullptr) return 0;
+  const auto staging = handle->write.staging();
+  handle->block.ids = address_of(handle->write.ids().data());
+  handle->block.staging = address_of(staging.data());
+  handle->block.staging_rows =
+      static_cast<std::uint32_t>(staging.size() / owner->index->options().dim);
+  handle->block.count = count;
+  handle->block.done = address_of(handle->write.done_word());
+  return address_of(handle);
+}
+
+VIC_EXPORT(vic_message_encode)
+std::uint32_t vic_message_encode(vic_address message, std::uint32_t first, std::uint32_t rows) {
+  auto* handle = at<MessageHandle>(message);
+  const std::size_t dim = handle->index->index->options().dim;
+  const auto staging = handle->write.staging();
+  if (rows > handle->block.staging_rows) {
+    return finish(&handle->block.status, Status(Code::bad_option));
+  }
+  return finish(&handle->block.status, handle->write.encode(first, staging.first(rows * dim)));
+}
+
+VIC_EXPORT(vic_message_submit) std::uint32_t vic_message_submit(vic_address message) {
+  auto* handle = at<MessageHandle>(message);
+  if (!handle->index->queue.has_value()) {
+    return finish(&handle->block.status, Status(Code::closed));
+  }
+  return finish(&handle->block.status, handle->index->queue->submit(handle->write));
+}
+
+VIC_EXPORT(vic_message_done) std::uint32_t vic_message_done(vic_address message) {
+  auto* handle = at<MessageHandle>(message);
+  if (!handle->write.done()) return 0;
+  if (!handle->settled) {
+    const auto result = handle->write.result();
+    store(&handle->block.status, result.status());
+    handle->block.sequence = result.ok() ? result->sequence : 0;
+    handle->block.affected = result.ok() ? result->count : 0;
+    handle->settled = true;
+  }
+  return 1;
+}
+
+VIC_EXPORT(vic_message_release) void vic_message_release(vic_address message) {
+  delete at<MessageHandle>(message);
+}
+
+VIC_EXPORT(vic_reader_open) vic_address vic_reader_open(vic_address index, vic_address status) {
+  const auto owner = at<IndexHandle>(index)->weak.lock();
+  store(at<StatusBlock>(status), owner.status());
+  if (!owner.ok()) return 0;
+  return make_reader(owner->reader(), owner->options().dim, at<StatusBlock>(status));
+}
+
+VIC_EXPORT(vic_reader_close) void vic_reader_close(vic_address reader) {
+  auto* handle = at<ReaderHandle>(reader);
+  std::free(handle->query);
+  std::free(handle->filter);
+  delete handle;
+}
+
+VIC_EXPORT(vic_reader_snapshot)
+vic_address vic_reader_snapshot(vic_address reader, vic_address status) {
+  auto* handle = at<ReaderHandle>(reader);
+  return make_reader(handle->reader.snapshot(), handle->dim, at<StatusBlock>(status));
+}
+
+VIC_EXPORT(vic_reader_filter_buffer)
+vic_address vic_reader_filter_buffer(vic_address reader, std::uint32_t count) {
+  auto* handle = at<ReaderHandle>(reader);
+  if (count > 0x7fffffff / sizeof(std::uint64_t)) return 0;
+  if (handle->filter == nullptr || count > handle->filter_capacity) {
+    const std::uint32_t capacity = count < 64 ? 64 : count;
+    auto* fresh = static_cast<std::uint64_t*>(
+        std::aligned_alloc(64, (capacity * sizeof(std::uint64_t) + 63) / 64 * 64));
+    if (fresh == nullptr) return 0;
+    std::free(handle->filter);
+    handle->filter = fresh;
+    handle->filter_capacity = capacity;
+  }
+  return address_of(handle->filter);
+}
+
+VIC_EXPORT(vic_reader_search) std::uint32_t vic_reader_search(vic_address reader) {
+  auto* handle = at<ReaderHandle>(reader);
+  ReaderBlock& block = handle->block;
+  block.hit_count = 0;
+  const auto found = handle->reader.search({handle->query, handle->dim}, options_of(*handle));
+  if (!found.ok()) return finish(&block.status, found.status());
+  block.hit_count = static_cast<std::uint32_t>(found->size());
+  block.hit_ids = address_of(found->ids().data());
+  block.hit_scores = address_of(found->scores().data());
+  block.sequence = found->sequence();
+  block.rows_estimated = found->rows_estimated;
+  block.rows_scored = found->rows_scored;
+  return finish(&block.status, Status());
+}
+
+VIC_EXPORT(vic_reader_has) std::uint32_t vic_reader_has(vic_address reader) {
+  auto* handle = at<ReaderHandle>(reader);
+  handle->block.found = handle->reader.has(handle->block.id) ? 1 : 0;
+  return finish(&handle->block.status, handle->reader.status());
+}
+
+VIC_EXPORT(vic_reader_get) std::uint32_t vic_reader_get(vic_address reader) {
+  auto* handle = at<ReaderHandle>(reader);
+  const Status got = handle->reader.get_into(handle->block.id, {handle->query, handle->dim});
+  handle->block.found = got.ok() ? 1 : 0;
+  const bool answered = got.ok() || got.code() == Code::unknown_id;
+  return finish(&handle->block.status, answered ? Status() : got);
+}
+
+VIC_EXPORT(vic_reader_refresh) std::uint32_t vic_reader_refresh(vic_address reader) {
+  auto* handle = at<ReaderHandle>(reader);
+  const auto size = handle->reader.count();
+  handle->block.rows = size.rows;
+  handle->block.sequence = size.sequence;
+  return finish(&handle->block.status, handle->reader.status());
+}
+
+}  // extern "C"
