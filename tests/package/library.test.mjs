@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, renameSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
@@ -42,7 +42,8 @@ it('builds a consumer through pkg-config', () => {
 });
 
 it('has a C header that a C compiler accepts without a warning', () => {
-  const include = path.join(prefix, 'include');
+  const user = path.join(folder, 'user.c');
+  writeFileSync(user, '#include <vicinal/vicinal.h>\nint main(void) { return 0; }\n');
   runProgram('gcc', ['-std=c11', '-Wall', '-Wextra', '-Wpedantic', '-Werror', '-fsyntax-only',
-    '-x', 'c', '-I', include, path.join(include, 'vicinal', 'vicinal.h')]);
+    '-I', path.join(prefix, 'include'), user]);
 });

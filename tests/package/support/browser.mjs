@@ -53,6 +53,9 @@ async function watch(page, origin, file) {
     });
   });
   const firstLine = page.waitForEvent('console', { timeout: PRINT_TIMEOUT_MS });
+  // Whichever of the two is not awaited any more when the page closes may still reject.
+  failure.catch(() => {});
+  firstLine.catch(() => {});
   await Promise.race([failure, page.goto(`${origin}/${file}`)]);
   await Promise.race([failure, firstLine]);
   // What goes wrong right after the first line still counts.
