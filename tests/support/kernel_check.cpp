@@ -25,7 +25,7 @@ constexpr const char* kPlanePatternNames[] = {"random",   "zero",     "full",
 struct PlaneInput {
   PlaneInput(std::uint32_t coded_dim, PlanePattern pattern, Random& random)
       : plane(coded_dim / 4 * simd::kGroupBytes, random, random.below(2) * 32),
-        tables(round_up(coded_dim / 4, 4) * simd::kGroupBytes, random),
+        tables((coded_dim / 4 + 3) / 4 * 4 * simd::kGroupBytes, random),
         plane_scale(kBlockRows, random),
         plane_cosine2(kBlockRows, random) {
     const std::uint32_t groups = coded_dim / 4;
