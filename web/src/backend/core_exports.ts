@@ -1,5 +1,5 @@
-// The functions of bindings/wasm/exports.hpp, as both modules offer them. Results may be negative where
-// an address or count is meant: `>>> 0` them.
+// The functions of bindings/wasm/exports.hpp, as both modules offer them. Results may be negative
+// where an address or count is meant: `>>> 0` them.
 
 export const kCoreFunctions = [
   'vic_abi_version', 'vic_block_layout', 'vic_allocate', 'vic_release',
@@ -21,7 +21,8 @@ export const kThreadFunctions = [
 type CoreFunction = (...args: number[]) => number;
 
 export type CoreExports = Record<(typeof kCoreFunctions)[number], CoreFunction>;
-export type ThreadExports = CoreExports & Record<(typeof kThreadFunctions)[number], CoreFunction> & {
+type ThreadFunctions = Record<(typeof kThreadFunctions)[number], CoreFunction>;
+export type ThreadExports = CoreExports & ThreadFunctions & {
   readonly __stack_pointer: WebAssembly.Global;
   readonly __tls_size: WebAssembly.Global;
 };

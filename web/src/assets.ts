@@ -1,0 +1,49 @@
+// Where the files beside this one are. The literals stay inside their `new URL`: bundlers match the
+// text.
+
+export type Variant = 'threads' | 'scalar' | 'single';
+
+export function wasmUrl(variant: Variant): URL {
+  switch (variant) {
+    case 'threads': return new URL('./vicinal.wasm', import.meta.url);
+    case 'scalar': return new URL('./vicinal-scalar.wasm', import.meta.url);
+    case 'single': return new URL('./vicinal-single.wasm', import.meta.url);
+  }
+}
+
+export function workerUrl(): URL {
+  return new URL('./worker.js', import.meta.url);
+}
+
+/** A module worker of this package in a browser. */
+export function spawnWebWorker(): Worker {
+  if (isForeign(import.meta.url)) return spawnForeignWorker(workerUrl());
+  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'vicinal' });
+}
+
+/** A module worker that runs the script of another address. */
+export function spawnWebWorkerAt(url: URL): Worker {
+  if (isForeign(url.href)) return spawnForeignWorker(url);
+  return new Worker(url, { type: 'module', name: 'vicinal' });
+}
+
+function isForeign(url: string): boolean {
+  const { protocol, origin } = new URL(url);
+  return /^https?:$/.test(protocol) && origin !== globalThis.location?.origin;
+}
+
+// Browsers refuse a worker of another origin (a CDN), but not one of ours that imports it.
+function spawnForeignWorker(url: URL): Worker {
+  const code = new Blob([`import ${JSON.stringify(url.href)};`], { type: 'text/javascript' });
+  const address = URL.createObjectURL(code);
+  const worker = new Worker(address, { type: 'module', name: 'vicinal' });
+  // The fetch of `address` has begun; the worker's first message comes after it.
+  worker.addEventListener('message', () => URL.revokeObjectURL(address), { once: true });
+  return worker;
+}
+
+/** Emscripten's module factory, loaded by those who need it only. */
+export async function importSingleFactory(): Promise<unknown> {
+  // @ts-ignore: built from C++, beside this file when both are.
+  return (await import('./vicinal-single.js') as { default: unknown }).default;
+}

@@ -1,0 +1,82 @@
+// The seam: what the TypeScript above asks of a core, whichever is loaded.
+//
+// Thread safety: a backend belongs to one realm; several realms' backends may share one core's
+// memory.
+// I1: a view that a method returns is good until the next call of any method.
+// I2: errors of the world are thrown as VicinalError; a view, a handle or a number never means one.
+import type { CoreStatus } from '../errors.js';
+import type { FoundRows } from '../hits.js';
+import type { IdWords } from '../id_codec.js';
+import type { IndexShape } from '../index_options.js';
+import type { SearchRequest } from '../search_options.js';
+import type { kMessageKinds } from './blocks.js';
+
+/**
+ * An object of the core, not 0. An index's stays good for ever (CLOSED after its end); others are
+ * not to be used after they were released or closed.
+ */
+export type Handle = number;
+
+export type MessageKind = keyof typeof kMessageKinds;
+
+/** What became of a message. */
+export interface MessageOutcome {
+  readonly status: CoreStatus;
+  readonly sequence: number;
+  readonly affected: number;
+}
+
+/** The figures of an index; see Stats. */
+export interface CoreStats {
+  readonly rows: number;
+  readonly dead: number;
+  readonly sequence: number;
+  readonly segmentBytes: number;
+  readonly idTableBytes: number;
+  readonly versionBytes: number;
+  readonly retiredBytes: number;
+  readonly sharedBytes: number;
+  readonly totalBytes: number;
+  readonly oldestSequence: number;
+  readonly segments: number;
+  readonly readers: number;
+  readonly readersMax: number;
+  readonly oldestSlot: number;
+  readonly ringDepth: number;
+  readonly kernel: string;
+}
+
+export interface CoreBackend {
+  readonly threads: boolean;
+
+  createIndex(shape: IndexShape, memoryBytesMax: number): Handle;
+  /** From now on every write and search is CLOSED. */
+  closeIndex(index: Handle): void;
+  /** The creator's last call: the memory is given back when the last reader has closed. */
+  releaseIndex(index: Handle): void;
+  stats(index: Handle): CoreStats;
+  /** Works on pending writes for about `budgetUs`; the number of messages completed. */
+  pump(index: Handle, budgetUs: number): number;
+
+  createMessage(index: Handle, kind: MessageKind, ids: IdWords): Handle;
+  /** Rows that can be encoded at once, at least 1. */
+  stagingRows(message: Handle): number;
+  /** Room for at least stagingRows * dim coordinates: fill it, then encode. */
+  staging(message: Handle): Float32Array;
+  /** Takes the first `rows` rows of the staging area as rows `first` .. of the message. */
+  encode(message: Handle, first: number, rows: number): void;
+  /** False: the queue is full, try again later. */
+  submit(message: Handle): boolean;
+  /** Undefined until the writer is done with it. */
+  outcome(message: Handle): MessageOutcome | undefined;
+  releaseMessage(message: Handle): void;
+
+  openReader(index: Handle): Handle;
+  /** A reader of the version that `reader` sees now. */
+  snapshotReader(reader: Handle): Handle;
+  closeReader(reader: Handle): void;
+  search(reader: Handle, query: ArrayLike<number>, request: SearchRequest): FoundRows;
+  has(reader: Handle, id: IdWords): boolean;
+  get(reader: Handle, id: IdWords, dim: number): Float32Array | undefined;
+  refresh(reader: Handle): { rows: number; sequence: number };
+}

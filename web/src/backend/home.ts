@@ -1,0 +1,45 @@
+// Where the indexes of a realm live: a core, who does its writes, and who searches
+// elsewhere. Nothing above knows whether threads are behind it.
+import type { VicinalError } from '../errors.js';
+import type { FoundRows } from '../hits.js';
+import type { SearchRequest } from '../search_options.js';
+import type { LoadOptions } from '../types.js';
+import type { CoreBackend, Handle } from './core_backend.js';
+import type { HeapHandle } from './thread_instance.js';
+
+/** Gets submitted messages done. */
+export interface Applier {
+  /** A message was submitted. */
+  submitted(): void;
+  /** Keeps the process alive from the first submit to the last outcome. */
+  setBusy(busy: boolean): void;
+  /** After the last outcome. */
+  stop(): Promise<void>;
+}
+
+export interface ApplierEvents {
+  /** Look for messages that are done. */
+  onApplied(): void;
+  /** Nothing will be applied any more. */
+  onDeath(error: VicinalError): void;
+}
+
+/** Searches elsewhere than in the caller's turn of the event loop. */
+export interface Searcher {
+  /** One call at a time uses a reader's handle; IO: its worker ended, the handle is lost. */
+  search(reader: Handle, query: Float32Array, request: SearchRequest): Promise<FoundRows>;
+}
+
+export interface Home {
+  readonly backend: CoreBackend;
+  readonly searcher: Searcher;
+  /** What another realm needs to use the same core. UNSUPPORTED without threads. */
+  share(): HeapHandle;
+  startWriter(
+    index: Handle, worker: LoadOptions['worker'], events: ApplierEvents,
+  ): Promise<Applier>;
+  /** One more reader uses it. False: it was left by its last one and is of no use. */
+  enter(): boolean;
+  /** One less. The last one's takes down what this realm can start again. */
+  leave(): Promise<void>;
+}

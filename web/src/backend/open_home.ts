@@ -1,0 +1,128 @@
+// The homes of this realm, each opened once: by what is loaded, and by the memory that is asked
+// for.
+//
+// I1: an entry whose opening failed is gone before anyone else looks.
+// I2: a realm has few memories (browsers allow about a hundred in a process): a home is used again
+//     by whoever asks for no more than it was opened for.
+import { wasmUrl, type Variant } from '../assets.js';
+import { VicinalError, abortable } from '../errors.js';
+import { kBytesMax, type LoadPlan } from '../index_options.js';
+import { canShare } from '../platform/environment.js';
+import { workerAddress } from '../platform/worker_port.js';
+import type { LoadOptions } from '../types.js';
+import type { Home } from './home.js';
+import { moduleSource, type ModuleSource } from './load_module.js';
+import { SingleHome } from './single_home.js';
+import { ThreadHome } from './thread_home.js';
+import { ThreadInstance, type HeapHandle } from './thread_instance.js';
+
+interface Entry {
+  readonly variant: Variant;
+  readonly key: ModuleSource['key'];
+  readonly maxBytes: number;
+  readonly home: Promise<Home>;
+}
+
+const kPageBytes = 65536;
+const kLeastBytes = 2 ** 24;
+
+const opened: Entry[] = [];
+/** By the heap's id: made here, or given to this realm and in use. */
+const threadHomes = new Map<string, Promise<ThreadHome>>();
+
+// A function with one SIMD instruction: i32.const 0, i8x16.splat, drop.
+const kSimdProbe = [
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0,
+  10, 9, 1, 7, 0, 65, 0, 253, 15, 26, 11,
+];
+
+function variantFor(plan: LoadPlan): Variant {
+  const shared = canShare();
+  if (plan.threads === true && !shared) {
+    throw new VicinalError('UNSUPPORTED', 'threads: this realm has no shared memory; a page needs'
+      + ' the headers Cross-Origin-Opener-Policy and Cross-Origin-Embedder-Policy');
+  }
+  if (plan.threads === false || !shared) {
+    if (plan.simd === 'scalar') {
+      throw new VicinalError('UNSUPPORTED', "simd: 'scalar' needs threads");
+    }
+    return 'single';
+  }
+  if (plan.simd === 'wasm') return 'threads';
+  return plan.simd === 'scalar' || !WebAssembly.validate(new Uint8Array(kSimdProbe))
+    ? 'scalar' : 'threads';
+}
+
+/** The home for an index: opened now, or one that is there. IO, CORRUPT, VERSION, FULL, ABORTED. */
+export async function openHome(plan: LoadPlan, options: LoadOptions): Promise<Home> {
+  const variant = variantFor(plan);
+  const source = await moduleSource(options.wasm, () => wasmUrl(variant), options);
+  for (;;) {
+    const known = opened.find((entry) => entry.variant === variant && entry.key === source.key
+      && (variant === 'single' || entry.maxBytes >= plan.maxBytes));
+    if (!known) break;
+    const home = await abortable(known.home.catch(() => undefined), options.signal);
+    if (home) return home;
+    // Whoever opened it was stopped, or will be told why not; we try ourselves.
+  }
+  const home = variant === 'single' ? openSingle(source) : openThreads(source, plan, options);
+  const entry = { variant, key: source.key, maxBytes: plan.maxBytes, home };
+  opened.push(entry);
+  home.catch(() => opened.splice(opened.indexOf(entry), 1));
+  return abortable(home, options.signal);
+}
+
+async function openSingle(source: ModuleSource): Promise<Home> {
+  return SingleHome.create(await source.compile());
+}
+
+async function openThreads(
+  source: ModuleSource, plan: LoadPlan, options: LoadOptions,
+): Promise<Home> {
+  const module = await source.compile();
+  const id = heapId();
+  const instance = await ThreadInstance.create(id, createMemory(plan.maxBytes), module);
+  const home = new ThreadHome(instance, workerAddress(options.worker));
+  threadHomes.set(id, Promise.resolve(home));
+  return home;
+}
+
+// Never grown: growing a shared memory makes memory.copy of other threads trap in V8. Untouched
+// pages cost address space only, and where that is scarce less has to do.
+function createMemory(maxBytes: number): WebAssembly.Memory {
+  const least = Math.min(maxBytes, kLeastBytes);
+  for (let bytes = Math.max(maxBytes, kLeastBytes); ; bytes /= 2) {
+    const pages = Math.min(Math.ceil(bytes / kPageBytes), kBytesMax / kPageBytes);
+    try {
+      return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    } catch (cause) {
+      if (bytes / 2 < least) {
+        throw new VicinalError('FULL', `no shared memory of ${bytes} bytes`, { cause });
+      }
+    }
+  }
+}
+
+function heapId(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join('-');
+}
+
+/** The home of a heap that was shared with this realm, already entered. BUSY, FULL, VERSION. */
+export async function attachHome(heap: HeapHandle, worker: URL | undefined): Promise<ThreadHome> {
+  for (;;) {
+    const home = await (threadHomes.get(heap.id) ?? attachAnew(heap, worker));
+    if (home.enter()) return home;
+    // Its last reader left while we waited for our turn.
+  }
+}
+
+function attachAnew(heap: HeapHandle, worker: URL | undefined): Promise<ThreadHome> {
+  const forget = (): void => {
+    threadHomes.delete(heap.id);
+  };
+  const home = ThreadInstance.attach(heap).then(
+    (instance) => new ThreadHome(instance, worker, forget));
+  threadHomes.set(heap.id, home);
+  home.catch(forget);
+  return home;
+}

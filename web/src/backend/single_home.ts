@@ -1,0 +1,75 @@
+// Indexes in the memory of the thread-less module: one realm, one thread.
+import { importSingleFactory } from '../assets.js';
+import { VicinalError } from '../errors.js';
+import type { FoundRows } from '../hits.js';
+import { yieldToLoop } from '../platform/environment.js';
+import type { SearchRequest } from '../search_options.js';
+import type { LoadOptions } from '../types.js';
+import type { Handle } from './core_backend.js';
+import { kCoreFunctions, missingFunction, type CoreExports } from './core_exports.js';
+import type { Applier, ApplierEvents, Home, Searcher } from './home.js';
+import { InlineWriter } from './inline_writer.js';
+import { WasmBackend } from './wasm_backend.js';
+
+type SingleModule = CoreExports & { readonly HEAPU8: Uint8Array };
+type SingleFactory = (options: {
+  instantiateWasm(
+    imports: WebAssembly.Imports, receive: (instance: WebAssembly.Instance) => void,
+  ): object;
+}) => Promise<SingleModule>;
+
+export class SingleHome implements Home {
+  readonly backend: WasmBackend;
+  readonly searcher: Searcher;
+
+  private constructor(core: SingleModule) {
+    const backend = new WasmBackend(core, () => core.HEAPU8.buffer, false);
+    this.backend = backend;
+    this.searcher = {
+      async search(reader: Handle, query: Float32Array, request: SearchRequest) {
+        await yieldToLoop();
+        return backend.search(reader, query, request) satisfies FoundRows;
+      },
+    };
+  }
+
+  /** VERSION, FULL. */
+  static async create(module: WebAssembly.Module): Promise<SingleHome> {
+    const factory = await importSingleFactory() as SingleFactory;
+    let failed: ((cause: unknown) => void) | undefined;
+    const failure = new Promise<never>((_, reject) => { failed = reject; });
+    const core = await Promise.race([failure, factory({
+      instantiateWasm(imports, receive) {
+        WebAssembly.instantiate(module, imports).then(receive, failed);
+        return {};
+      },
+    })]).catch((cause: unknown) => {
+      throw new VicinalError('VERSION', 'the WebAssembly module does not fit this package',
+        { cause });
+    });
+    const missing = missingFunction(core, kCoreFunctions);
+    if (missing !== undefined) {
+      throw new VicinalError('VERSION', `the WebAssembly module has no ${missing}`);
+    }
+    return new SingleHome(core);
+  }
+
+  share(): never {
+    throw new VicinalError('UNSUPPORTED', 'share: this realm has no shared memory (a page needs'
+      + ' to be cross-origin isolated), or the index was created with threads: false');
+  }
+
+  startWriter(
+    index: Handle, _worker: LoadOptions['worker'], events: ApplierEvents,
+  ): Promise<Applier> {
+    return Promise.resolve(new InlineWriter(this.backend, index, events));
+  }
+
+  enter(): boolean {
+    return true;  // the module stays for the realm's next index
+  }
+
+  leave(): Promise<void> {
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,54 @@
+// Indexes in shared memory: this realm's part of a heap that it made or was given.
+import type { LoadOptions } from '../types.js';
+import type { Handle } from './core_backend.js';
+import type { Applier, ApplierEvents, Home } from './home.js';
+import { ThreadInstance, type HeapHandle } from './thread_instance.js';
+import type { WasmBackend } from './wasm_backend.js';
+import { WorkerSearcher } from './worker_searcher.js';
+import { WorkerWriter } from './worker_writer.js';
+
+export class ThreadHome implements Home {
+  readonly heap: HeapHandle;
+  readonly backend: WasmBackend;
+  readonly searcher: WorkerSearcher;
+  readonly #instance: ThreadInstance;
+  readonly #onEmpty: (() => void) | undefined;
+  #readers = 0;
+  #left = false;
+
+  /** @param onEmpty for a realm that was given the heap: when nothing here uses it any more. */
+  constructor(instance: ThreadInstance, worker: URL | undefined, onEmpty?: () => void) {
+    this.#instance = instance;
+    this.heap = instance.heap;
+    this.backend = instance.backend;
+    this.searcher = new WorkerSearcher(instance.heap, worker);
+    this.#onEmpty = onEmpty;
+  }
+
+  share(): HeapHandle {
+    return this.heap;
+  }
+
+  startWriter(
+    index: Handle, worker: LoadOptions['worker'], events: ApplierEvents,
+  ): Promise<Applier> {
+    return WorkerWriter.start(this.#instance, index, worker, events);
+  }
+
+  enter(): boolean {
+    if (this.#left) return false;
+    ++this.#readers;
+    return true;
+  }
+
+  async leave(): Promise<void> {
+    if (--this.#readers > 0) return;
+    const stopping = this.searcher.stop();
+    if (this.#onEmpty) {
+      this.#left = true;
+      this.#onEmpty();
+      this.#instance.leave();
+    }
+    await stopping;
+  }
+}

@@ -1,0 +1,299 @@
+// The seam over a WebAssembly instance and its linear memory, shared or not.
+//
+// I1: every view of the memory is made anew when the memory's buffer is another one than before
+//     (growth).
+// I2: an address is a multiple of 8 wherever a block or an id list begins, so word indices are
+//     exact.
+import { VicinalError, statusError, type CoreStatus } from '../errors.js';
+import type { FoundRows } from '../hits.js';
+import type { IdWords } from '../id_codec.js';
+import { kMetrics, type IndexShape } from '../index_options.js';
+import type { SearchRequest } from '../search_options.js';
+import {
+  checkAbi, kLayoutCount, kMessage, kMessageKinds, kOptions, kReader, kStats, kStatus,
+} from './blocks.js';
+import type {
+  CoreBackend, CoreStats, Handle, MessageKind, MessageOutcome,
+} from './core_backend.js';
+import type { CoreExports } from './core_exports.js';
+
+const kWord = 0x1_0000_0000;
+const kBusy = 9;
+/** The scratch block holds an options block and a status block, or a stats block. */
+const kScratchBytes = 128;
+const kScratchStatus = 64;
+
+export class WasmBackend implements CoreBackend {
+  readonly threads: boolean;
+  readonly #core: CoreExports;
+  readonly #memory: () => ArrayBufferLike;
+  readonly #scratch: number;
+  #buffer: ArrayBufferLike | undefined;
+  #words = new Uint32Array(0);
+  #floats = new Float32Array(0);
+
+  /** VERSION when the module is another version's; FULL. */
+  constructor(core: CoreExports, memory: () => ArrayBufferLike, threads: boolean) {
+    this.#core = core;
+    this.#memory = memory;
+    this.threads = threads;
+    const layout = core.vic_block_layout() >>> 2;
+    this.#look();
+    checkAbi(core.vic_abi_version(), this.#words.slice(layout, layout + kLayoutCount));
+    this.#scratch = this.allocate(kScratchBytes);
+  }
+
+  /** Memory aligned to 64 bytes. FULL. */
+  allocate(bytes: number): number {
+    const address = this.#core.vic_allocate(bytes) >>> 0;
+    if (address === 0) throw new VicinalError('FULL', `no memory for ${bytes} bytes`);
+    this.#look();
+    this.#words.fill(0, address >>> 2, (address + bytes) >>> 2);
+    return address;
+  }
+
+  release(address: number): void {
+    this.#core.vic_release(address);
+  }
+
+  /** Gives back what the backend itself has of the memory. Its last call. */
+  dispose(): void {
+    this.release(this.#scratch);
+  }
+
+  createIndex(shape: IndexShape, memoryBytesMax: number): Handle {
+    this.#look();
+    const at = this.#scratch;
+    this.#words.fill(0, at >>> 2, (at + kScratchBytes) >>> 2);
+    this.#set(at + kOptions.dim, shape.dim);
+    this.#set(at + kOptions.metric, kMetrics.indexOf(shape.metric));
+    this.#set(at + kOptions.bits, shape.bits);
+    this.#set(at + kOptions.seed, Number(shape.seed & 0xffff_ffffn));
+    this.#set(at + kOptions.seed + 4, Number(shape.seed >> 32n));
+    this.#set(at + kOptions.memoryBytesMax, memoryBytesMax % kWord);
+    this.#set(at + kOptions.memoryBytesMax + 4, Math.floor(memoryBytesMax / kWord));
+    return this.#made(this.#core.vic_index_create(at, at + kScratchStatus));
+  }
+
+  closeIndex(index: Handle): void {
+    this.#core.vic_index_close(index);
+  }
+
+  releaseIndex(index: Handle): void {
+    this.#core.vic_index_release(index);
+  }
+
+  /** The word that is rung when there is work for the writer. */
+  doorbell(index: Handle): number {
+    return this.#core.vic_index_doorbell(index) >>> 0;
+  }
+
+  stats(index: Handle): CoreStats {
+    const at = this.#scratch;
+    this.#core.vic_index_stats(index, at);
+    this.#look();
+    const wide = (offset: number): number => this.#wide(at + offset);
+    const word = (offset: number): number => this.#get(at + offset);
+    return {
+      rows: wide(kStats.rows),
+      dead: wide(kStats.dead),
+      sequence: wide(kStats.sequence),
+      segmentBytes: wide(kStats.segmentBytes),
+      idTableBytes: wide(kStats.idTableBytes),
+      versionBytes: wide(kStats.versionBytes),
+      retiredBytes: wide(kStats.retiredBytes),
+      sharedBytes: wide(kStats.sharedBytes),
+      totalBytes: wide(kStats.totalBytes),
+      oldestSequence: wide(kStats.oldestSequence),
+      segments: word(kStats.segments),
+      readers: word(kStats.readers),
+      readersMax: word(kStats.readersMax),
+      oldestSlot: word(kStats.oldestSlot),
+      ringDepth: word(kStats.ringDepth),
+      kernel: this.#text(word(kStats.kernel)),
+    };
+  }
+
+  pump(index: Handle, budgetUs: number): number {
+    return this.#core.vic_index_pump(index, budgetUs) >>> 0;
+  }
+
+  createMessage(index: Handle, kind: MessageKind, ids: IdWords): Handle {
+    const count = ids.length / 2;
+    const message = this.#core.vic_message_create(index, kMessageKinds[kind], count) >>> 0;
+    if (message === 0) throw new VicinalError('FULL', `no memory for a write of ${count} rows`);
+    this.#look();
+    if (count > 0) this.#words.set(ids, this.#get(message + kMessage.ids) >>> 2);
+    return message;
+  }
+
+  staging(message: Handle): Float32Array {
+    this.#look();
+    const begin = this.#get(message + kMessage.staging) >>> 2;
+    return this.#floats.subarray(begin);
+  }
+
+  stagingRows(message: Handle): number {
+    this.#look();
+    return this.#get(message + kMessage.stagingRows);
+  }
+
+  encode(message: Handle, first: number, rows: number): void {
+    if (this.#core.vic_message_encode(message, first, rows) !== 0) {
+      throw statusError(this.#status(message + kMessage.status));
+    }
+  }
+
+  submit(message: Handle): boolean {
+    const code = this.#core.vic_message_submit(message);
+    if (code === 0) return true;
+    if (code === kBusy) return false;
+    throw statusError(this.#status(message + kMessage.status));
+  }
+
+  outcome(message: Handle): MessageOutcome | undefined {
+    if (this.#core.vic_message_done(message) === 0) return undefined;
+    return {
+      status: this.#status(message + kMessage.status),
+      sequence: this.#wide(message + kMessage.sequence),
+      affected: this.#wide(message + kMessage.affected),
+    };
+  }
+
+  releaseMessage(message: Handle): void {
+    this.#core.vic_message_release(message);
+  }
+
+  openReader(index: Handle): Handle {
+    return this.#made(this.#core.vic_reader_open(index, this.#scratch + kScratchStatus));
+  }
+
+  snapshotReader(reader: Handle): Handle {
+    return this.#made(this.#core.vic_reader_snapshot(reader, this.#scratch + kScratchStatus));
+  }
+
+  closeReader(reader: Handle): void {
+    this.#core.vic_reader_close(reader);
+  }
+
+  search(reader: Handle, query: ArrayLike<number>, request: SearchRequest): FoundRows {
+    this.#putFilter(reader, request.filter);
+    this.#look();
+    const { after } = request;
+    this.#set(reader + kReader.k, request.k);
+    this.#setFloat(reader + kReader.minScore, request.minScore);
+    this.#setFloat(reader + kReader.certainty, request.certainty);
+    this.#set(reader + kReader.hasAfter, after ? 1 : 0);
+    if (after) {
+      this.#setFloat(reader + kReader.afterScore, after.score);
+      this.#words.set(after.id, (reader + kReader.afterId) >>> 2);
+    }
+    this.#floats.set(query, this.#get(reader + kReader.query) >>> 2);
+    this.#check(reader, this.#core.vic_reader_search(reader));
+    const count = this.#get(reader + kReader.hitCount);
+    const ids = this.#get(reader + kReader.hitIds) >>> 2;
+    const scores = this.#get(reader + kReader.hitScores) >>> 2;
+    return {
+      ids: new Uint32Array(this.#words.subarray(ids, ids + 2 * count)),
+      scores: new Float32Array(this.#floats.subarray(scores, scores + count)),
+      sequence: this.#wide(reader + kReader.sequence),
+    };
+  }
+
+  has(reader: Handle, id: IdWords): boolean {
+    this.#look();
+    this.#words.set(id, (reader + kReader.id) >>> 2);
+    this.#check(reader, this.#core.vic_reader_has(reader));
+    return this.#get(reader + kReader.found) !== 0;
+  }
+
+  get(reader: Handle, id: IdWords, dim: number): Float32Array | undefined {
+    this.#look();
+    this.#words.set(id, (reader + kReader.id) >>> 2);
+    this.#check(reader, this.#core.vic_reader_get(reader));
+    if (this.#get(reader + kReader.found) === 0) return undefined;
+    const begin = this.#get(reader + kReader.query) >>> 2;
+    return new Float32Array(this.#floats.subarray(begin, begin + dim));
+  }
+
+  refresh(reader: Handle): { rows: number; sequence: number } {
+    this.#check(reader, this.#core.vic_reader_refresh(reader));
+    return {
+      rows: this.#wide(reader + kReader.rows),
+      sequence: this.#wide(reader + kReader.sequence),
+    };
+  }
+
+  #putFilter(reader: Handle, filter: IdWords | undefined): void {
+    let count = 0;
+    if (filter !== undefined && filter.length > 0) {
+      count = filter.length / 2;
+      const buffer = this.#core.vic_reader_filter_buffer(reader, count) >>> 0;
+      if (buffer === 0) throw new VicinalError('FULL', `no memory for a filter of ${count} ids`);
+      this.#look();
+      this.#words.set(filter, buffer >>> 2);
+    }
+    this.#look();
+    this.#set(reader + kReader.filtered, filter === undefined ? 0 : 1);
+    this.#set(reader + kReader.filterCount, count);
+  }
+
+  /** The views, of the buffer as it is now. */
+  #look(): void {
+    const buffer = this.#memory();
+    if (buffer === this.#buffer) return;
+    this.#buffer = buffer;
+    this.#words = new Uint32Array(buffer as ArrayBuffer);
+    this.#floats = new Float32Array(buffer as ArrayBuffer);
+  }
+
+  #get(address: number): number {
+    return this.#words[address >>> 2]!;
+  }
+
+  #set(address: number, value: number): void {
+    this.#words[address >>> 2] = value;
+  }
+
+  #setFloat(address: number, value: number): void {
+    this.#floats[address >>> 2] = value;
+  }
+
+  #wide(address: number): number {
+    return this.#get(address) + this.#get(address + 4) * kWord;
+  }
+
+  #bigint(address: number): bigint {
+    return BigInt(this.#get(address)) | BigInt(this.#get(address + 4)) << 32n;
+  }
+
+  #status(address: number): CoreStatus {
+    this.#look();
+    return {
+      code: this.#get(address + kStatus.code),
+      a: this.#bigint(address + kStatus.a),
+      b: this.#bigint(address + kStatus.b),
+    };
+  }
+
+  #check(reader: Handle, code: number): void {
+    this.#look();
+    if (code !== 0) throw statusError({ ...this.#status(reader + kReader.status), code });
+  }
+
+  /** A handle, or the error in the scratch status. */
+  #made(result: number): Handle {
+    const handle = result >>> 0;
+    if (handle === 0) throw statusError(this.#status(this.#scratch + kScratchStatus));
+    return handle;
+  }
+
+  #text(address: number): string {
+    const bytes = new Uint8Array(this.#buffer!);
+    let text = '';
+    for (let i = address; bytes[i] !== 0 && i < bytes.length; ++i) {
+      text += String.fromCharCode(bytes[i]!);
+    }
+    return text;
+  }
+}

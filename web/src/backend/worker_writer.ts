@@ -1,0 +1,110 @@
+// The writer of a shared index: a worker that sleeps on the index's doorbell.
+//
+// I1: the worker touches the index between 'ready' and 'stopped' only.
+import type { FromWorker, ToWorker } from '../platform/worker_protocol.js';
+import { isOurs } from '../platform/worker_protocol.js';
+import { openWorker, type WorkerPort } from '../platform/worker_port.js';
+import { VicinalError } from '../errors.js';
+import type { LoadOptions } from '../types.js';
+import type { Handle } from './core_backend.js';
+import type { Applier, ApplierEvents } from './home.js';
+import type { ThreadInstance } from './thread_instance.js';
+
+const kControlBytes = 64;
+/** A worker that is asked to stop is between two batches at most this much later. */
+const kStopMs = 10_000;
+
+export class WorkerWriter implements Applier {
+  readonly #instance: ThreadInstance;
+  readonly #events: ApplierEvents;
+  readonly #doorbell: number;
+  readonly #control: number;
+  #port!: WorkerPort;
+  #busy = false;
+  #ready: { resolve: () => void; reject: (error: VicinalError) => void } | undefined;
+  #stopped: ((stopped: boolean) => void) | undefined;
+  #dead = false;
+
+  private constructor(instance: ThreadInstance, index: Handle, events: ApplierEvents) {
+    this.#instance = instance;
+    this.#events = events;
+    this.#doorbell = instance.backend.doorbell(index);
+    this.#control = instance.backend.allocate(kControlBytes);
+  }
+
+  /** Resolves when the worker is at work. IO, BAD_OPTION. */
+  static async start(
+    instance: ThreadInstance, index: Handle, worker: LoadOptions['worker'], events: ApplierEvents,
+  ): Promise<WorkerWriter> {
+    const writer = new WorkerWriter(instance, index, events);
+    writer.#port = await openWorker(worker, {
+      onMessage: (message) => writer.#message(message),
+      onEnd: (error) => writer.#end(error),
+    });
+    writer.#port.hold();
+    try {
+      await new Promise<void>((resolve, reject) => {
+        writer.#ready = { resolve, reject };
+        const message: ToWorker = {
+          vicinal: 'write', heap: instance.heap, index,
+          doorbell: writer.#doorbell, control: writer.#control,
+        };
+        writer.#port.post(message);
+      });
+    } catch (error) {
+      await writer.#port.terminate();
+      throw error;
+    } finally {
+      writer.#port.free();
+    }
+    return writer;
+  }
+
+  submitted(): void { /* the submit has rung the doorbell */ }
+
+  setBusy(busy: boolean): void {
+    if (busy === this.#busy) return;
+    this.#busy = busy;
+    if (busy) this.#port.hold();
+    else this.#port.free();
+  }
+
+  async stop(): Promise<void> {
+    if (this.#dead) return;
+    this.#port.hold();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const stopped = await new Promise<boolean>((resolve) => {
+      this.#stopped = resolve;
+      timer = setTimeout(() => resolve(false), kStopMs);
+      const { words } = this.#instance;
+      Atomics.store(words, this.#control >>> 2, 1);
+      // As the core rings: first the word changes, then whoever sleeps on its old value is woken.
+      Atomics.add(words, this.#doorbell >>> 2, 1);
+      Atomics.notify(words, this.#doorbell >>> 2);
+    });
+    clearTimeout(timer);
+    this.#dead = true;
+    await this.#port.terminate();
+    // Otherwise it may still look there.
+    if (stopped) this.#instance.backend.release(this.#control);
+  }
+
+  #message(message: unknown): void {
+    if (!isOurs(message)) return;
+    const event = message as FromWorker;
+    if (event.vicinal === 'applied') this.#events.onApplied();
+    if (event.vicinal === 'ready') this.#ready?.resolve();
+    if (event.vicinal === 'stopped') this.#stopped?.(true);
+    if (event.vicinal === 'died') {
+      this.#end(new VicinalError('IO', `the writer has stopped: ${event.message}`));
+    }
+  }
+
+  #end(error: VicinalError): void {
+    if (this.#dead) return;
+    this.#dead = true;
+    this.#ready?.reject(error);
+    this.#stopped?.(false);
+    this.#events.onDeath(error);
+  }
+}

@@ -1,0 +1,103 @@
+/** What went wrong, in a word that programs can test. */
+export type ErrorCode =
+  | 'DIMENSION' | 'NOT_FINITE' | 'DUPLICATE_ID' | 'UNKNOWN_ID' | 'BAD_ID' | 'BAD_OPTION'
+  | 'CORRUPT' | 'VERSION' | 'BUSY' | 'FULL' | 'READ_ONLY' | 'CLOSED' | 'ABORTED' | 'UNSUPPORTED'
+  | 'WOULD_BLOCK' | 'IO';
+
+/**
+ * Every error of this package. Errors that a caller's own callback or iterator throws pass
+ * unchanged.
+ */
+export class VicinalError extends Error {
+  override readonly name = 'VicinalError';
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** The outcome of a core call: a code (0 = ok) and two numbers whose meaning depends on it. */
+export interface CoreStatus {
+  readonly code: number;
+  readonly a: bigint;
+  readonly b: bigint;
+}
+
+/** By number of the core's Code. The order is part of the boundary: append, never reorder. */
+const kCodes: readonly (ErrorCode | 'OK')[] = [
+  'OK', 'DIMENSION', 'NOT_FINITE', 'DUPLICATE_ID', 'UNKNOWN_ID', 'BAD_ID', 'BAD_OPTION', 'CORRUPT',
+  'VERSION', 'BUSY', 'FULL', 'READ_ONLY', 'CLOSED', 'ABORTED', 'UNSUPPORTED', 'WOULD_BLOCK', 'IO',
+];
+
+/** By number of the core's OptionName. */
+const kOptions: readonly string[] = [
+  'an option', 'dim', 'metric', 'bits', 'originals', 'partitions', 'seed', 'k', 'certainty',
+  'minScore', 'after', 'filter', 'maxBytes', 'readers', 'ids.length', 'handle', 'path',
+];
+
+const kSentences: Partial<Record<ErrorCode, (a: bigint, b: bigint) => string>> = {
+  DIMENSION: (a, b) => `a vector has ${a} coordinates where ${b} were expected`,
+  NOT_FINITE: (a, b) =>
+    `coordinate ${b} of row ${a} is not finite or its magnitude is 1e16 or more`,
+  DUPLICATE_ID: (a) => `id ${a} is already present, or twice in this batch`,
+  UNKNOWN_ID: (a) => `id ${a} is not present`,
+  BAD_ID: () => 'an id is not a non-negative integer of the allowed range',
+  BAD_OPTION: (a) => `${kOptions[Number(a)] ?? kOptions[0]} is outside its documented range`,
+  BUSY: (a, b) => `a bounded resource is taken${limit(a, b)}`,
+  FULL: (a, b) => `the memory budget is reached${limit(a, b)}`,
+  READ_ONLY: () => 'the index cannot be written to any more',
+  CLOSED: () => 'the index or reader is closed',
+  UNSUPPORTED: () => 'this build or platform cannot do it',
+};
+
+function limit(inUse: bigint, most: bigint): string {
+  if (most === 0n) return inUse === 0n ? '' : ` (${inUse} asked for)`;
+  return ` (${inUse} of ${most} in use)`;
+}
+
+/** The error that a core status stands for. */
+export function statusError(status: CoreStatus): VicinalError {
+  const code = kCodes[status.code];
+  if (code === undefined || code === 'OK') {
+    return new VicinalError('VERSION', `the core answered with the unknown code ${status.code}`);
+  }
+  const sentence = kSentences[code];
+  return new VicinalError(code, sentence ? sentence(status.a, status.b) : `the core says ${code}`);
+}
+
+/** CLOSED, with the handle's kind in its message. */
+export function closedError(what: string): VicinalError {
+  return new VicinalError('CLOSED', `the ${what} is closed`);
+}
+
+/** UNSUPPORTED: something that the types promise and this version does not have. */
+export function unsupported(what: string): VicinalError {
+  return new VicinalError('UNSUPPORTED', `${what}: not in this version`);
+}
+
+/** Throws ABORTED, the signal's reason as its cause, when the signal has fired. */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw abortedError(signal);
+}
+
+export function abortedError(signal: AbortSignal): VicinalError {
+  return new VicinalError('ABORTED', "stopped by the caller's signal", { cause: signal.reason });
+}
+
+/** The promise, or ABORTED as soon as the signal fires. What it does goes on regardless. */
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise;
+  return new Promise<T>((resolve, reject) => {
+    const abort = (): void => reject(abortedError(signal));
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/** A short text for any thrown value. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,94 @@
+// Ids between JavaScript and the core, where each is a u64: two u32 words, the low one first.
+//
+// I1: packing copies; nothing of the caller's is kept or looked at again.
+import { VicinalError } from './errors.js';
+import type { Id } from './types.js';
+
+export type IdKind = 'number' | 'bigint';
+
+/** Ids as words; twice as many words as ids. */
+export type IdWords = Uint32Array<ArrayBuffer>;
+
+const kWord = 0x1_0000_0000;
+const kBigLimit: Record<IdKind, bigint> = {
+  number: BigInt(Number.MAX_SAFE_INTEGER),
+  bigint: 0xffff_ffff_ffff_ffffn,
+};
+
+function badId(value: unknown, position: number | undefined): VicinalError {
+  const text = typeof value === 'bigint' ? `${value}n` : typeof value === 'symbol' ? 'a symbol'
+    : typeof value === 'string' ? JSON.stringify(value) : String(value);
+  const place = position === undefined ? '' : ` at position ${position}`;
+  return new VicinalError('BAD_ID', `id ${text}${place} is not a non-negative integer in range`);
+}
+
+function writeId(
+  words: IdWords, at: number, value: unknown, kind: IdKind, position?: number,
+): void {
+  if (typeof value === 'number') {
+    if (!Number.isSafeInteger(value) || value < 0) throw badId(value, position);
+    words[at] = value >>> 0;
+    words[at + 1] = Math.floor(value / kWord);
+  } else if (typeof value === 'bigint') {
+    if (value < 0n || value > kBigLimit[kind]) throw badId(value, position);
+    words[at] = Number(value & 0xffff_ffffn);
+    words[at + 1] = Number(value >> 32n);
+  } else {
+    throw badId(value, position);
+  }
+}
+
+/** One id. BAD_ID. */
+export function packId(id: unknown, kind: IdKind): IdWords {
+  const words = new Uint32Array(2);
+  writeId(words, 0, id, kind);
+  return words;
+}
+
+/** Ids in their order. BAD_ID naming the position, BAD_OPTION for what is no list. */
+export function packIds(ids: unknown, kind: IdKind): IdWords {
+  const list = toArrayLike(ids);
+  const count = list.length;
+  const words = new Uint32Array(2 * count);
+  for (let i = 0; i < count; ++i) writeId(words, 2 * i, list[i], kind, i);
+  return words;
+}
+
+function toArrayLike(ids: unknown): ArrayLike<unknown> {
+  if (typeof ids === 'object' && ids !== null) {
+    if (ArrayBuffer.isView(ids)) {
+      throwIfDetached(ids, 'ids');
+      if (!(ids instanceof DataView)) return ids as unknown as ArrayLike<unknown>;
+    } else if (Array.isArray(ids)) {
+      return ids as unknown[];
+    } else if (typeof (ids as Iterable<unknown>)[Symbol.iterator] === 'function') {
+      return Array.from(ids as Iterable<Id>);
+    } else if (isLength((ids as ArrayLike<unknown>).length)) {
+      return ids as ArrayLike<unknown>;
+    }
+  }
+  throw new VicinalError('BAD_OPTION', 'ids must be an array, a typed array or an iterable of ids');
+}
+
+function isLength(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** BAD_OPTION for a view whose memory was transferred elsewhere: it would pass for an empty one. */
+export function throwIfDetached(view: ArrayBufferView, what: string): void {
+  if (view.byteLength > 0) return;
+  try {
+    new Uint8Array(view.buffer);
+  } catch {
+    throw new VicinalError('BAD_OPTION', `${what}: the buffer of the view is detached`);
+  }
+}
+
+/** The ids of words that nobody else uses, in the form that results carry. */
+export function unpackIds(words: IdWords, kind: IdKind): Float64Array | BigUint64Array {
+  const count = words.length / 2;
+  if (kind === 'bigint') return new BigUint64Array(words.buffer, words.byteOffset, count);
+  const ids = new Float64Array(count);
+  for (let i = 0; i < ids.length; ++i) ids[i] = words[2 * i]! + words[2 * i + 1]! * kWord;
+  return ids;
+}

@@ -1,0 +1,7 @@
+export { VectorIndex } from './vector_index.js';
+export { VicinalError, type ErrorCode } from './errors.js';
+export { Filter } from './filter.js';
+export type {
+  AsyncSearchOptions, Hit, Hits, Id, IndexOptions, LoadOptions, Metric, Queries, Reader, Receipt,
+  SearchOptions, SharedIndex, Snapshot, Stats, Vector, Vectors, WorkerLike, WriteOptions,
+} from './types.js';

@@ -1,0 +1,113 @@
+// The options of create, checked: everything wrong is told before anything is loaded.
+import { VicinalError, unsupported } from './errors.js';
+import type { IdKind } from './id_codec.js';
+import type { IndexOptions, LoadOptions, Metric } from './types.js';
+
+export const kDimMax = 16384;
+export const kDefaultBytes = 2 ** 30;
+/** What a WebAssembly memory can have. */
+export const kBytesMax = 2 ** 32;
+export const kMetrics: readonly Metric[] = ['cosine', 'ip', 'l2'];
+const kBits: readonly number[] = [1, 2, 3, 4, 8];
+const kSeedLimit = 1n << 64n;
+
+/** What an index is, as checked. */
+export interface IndexShape {
+  readonly dim: number;
+  readonly metric: Metric;
+  readonly bits: number;
+  readonly seed: bigint;
+  readonly ids: IdKind;
+}
+
+export type Simd = 'auto' | 'wasm' | 'scalar';
+
+/** Load options whose meaning is settled; the rest of LoadOptions is used as it is. */
+export interface LoadPlan {
+  readonly maxBytes: number;
+  readonly threads: boolean | undefined;
+  readonly simd: Simd;
+}
+
+export function badOption(name: string, value: unknown, expected: string): VicinalError {
+  const text = typeof value === 'string' ? JSON.stringify(value)
+    : typeof value === 'object' && value !== null ? 'an object' : String(value);
+  return new VicinalError('BAD_OPTION', `${name}: found ${text}, expected ${expected}`);
+}
+
+function checkObject(name: string, value: unknown): void {
+  if (typeof value !== 'object' || value === null) throw badOption(name, value, 'an object');
+}
+
+function checkSeed(value: unknown): bigint {
+  const seed = typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value;
+  if (typeof seed !== 'bigint' || seed < 0n || seed >= kSeedLimit) {
+    throw badOption('seed', value, 'an integer, 0 <= seed < 2^64');
+  }
+  return seed;
+}
+
+function checkLater(options: IndexOptions): void {
+  const { originals = 'none', partitions = 'auto' } = options;
+  if (originals !== 'none') {
+    if (originals === 'float16' || originals === 'float32') {
+      throw unsupported(`originals: '${originals}'`);
+    }
+    throw badOption('originals', originals, "'none', 'float16' or 'float32'");
+  }
+  if (partitions !== 'auto' && partitions !== 'none') {
+    if (Number.isSafeInteger(partitions) && partitions > 0) {
+      throw unsupported(`partitions: ${partitions}`);
+    }
+    throw badOption('partitions', partitions, "'auto', 'none' or a number >= 1");
+  }
+}
+
+/** BAD_OPTION naming the option, what was found and what is expected; UNSUPPORTED. */
+export function checkIndexOptions(options: IndexOptions): IndexShape {
+  checkObject('options', options);
+  const { dim, metric = 'cosine', bits = 4, ids = 'number', seed = 0 } = options;
+  if (!Number.isInteger(dim) || dim < 1 || dim > kDimMax) {
+    throw badOption('dim', dim, `an integer from 1 to ${kDimMax}`);
+  }
+  if (!kMetrics.includes(metric)) throw badOption('metric', metric, "'cosine', 'ip' or 'l2'");
+  if (!kBits.includes(bits)) throw badOption('bits', bits, '1, 2, 3, 4 or 8');
+  if (ids === 'string') throw unsupported("ids: 'string'");
+  if (ids !== 'number' && ids !== 'bigint') {
+    throw badOption('ids', ids, "'number', 'bigint' or 'string'");
+  }
+  checkLater(options);
+  return { dim, metric, bits, seed: checkSeed(seed), ids };
+}
+
+function checkSimd(simd: unknown): Simd {
+  if (simd === 'relaxed') throw unsupported("simd: 'relaxed'");
+  if (simd !== 'auto' && simd !== 'wasm' && simd !== 'scalar') {
+    throw badOption('simd', simd, "'auto', 'wasm', 'relaxed' or 'scalar'");
+  }
+  return simd;
+}
+
+function checkThreads(threads: unknown): boolean | undefined {
+  if (threads === undefined || typeof threads === 'boolean') return threads;
+  if (Number.isSafeInteger(threads) && (threads as number) >= 0) return true;
+  throw badOption('threads', threads, 'true, false or an integer >= 0');
+}
+
+/** BAD_OPTION, UNSUPPORTED. */
+export function checkLoadOptions(options: LoadOptions): LoadPlan {
+  checkObject('load options', options);
+  const { maxBytes = kDefaultBytes, simd = 'auto', backend = 'auto' } = options;
+  if (typeof maxBytes !== 'number' || !(maxBytes > 0)) {
+    throw badOption('maxBytes', maxBytes, 'a number of bytes above 0');
+  }
+  if (backend === 'native') throw unsupported("backend: 'native'");
+  if (backend !== 'auto' && backend !== 'wasm') {
+    throw badOption('backend', backend, "'auto', 'wasm' or 'native'");
+  }
+  return {
+    maxBytes: Math.min(Math.floor(maxBytes), kBytesMax),
+    threads: checkThreads(options.threads),
+    simd: checkSimd(simd),
+  };
+}

@@ -1,0 +1,30 @@
+// What a realm and the workers that it starts say to each other.
+import type { HeapHandle } from '../backend/thread_instance.js';
+import type { ErrorCode } from '../errors.js';
+import type { FoundRows } from '../hits.js';
+import type { SearchRequest } from '../search_options.js';
+
+export type ToWorker =
+  /** Be the writer of an index until the control word is not 0. */
+  | { vicinal: 'write'; heap: HeapHandle; index: number; doorbell: number; control: number }
+  /** Be ready for searches. */
+  | { vicinal: 'read'; heap: HeapHandle }
+  /** Search through a reader's handle, which is this worker's until the answer. */
+  | { vicinal: 'search'; call: number; reader: number; query: Float32Array; request: SearchRequest }
+  | { vicinal: 'stop' };
+
+export type FromWorker =
+  | { vicinal: 'ready' }
+  /** Messages are done. */
+  | { vicinal: 'applied' }
+  | { vicinal: 'found'; call: number; found: FoundRows }
+  | { vicinal: 'failed'; call: number; code: ErrorCode; message: string }
+  /** It has left the memory and can be terminated. */
+  | { vicinal: 'stopped' }
+  /** It cannot go on. */
+  | { vicinal: 'died'; message: string };
+
+/** Whether a message is one of ours, in a worker that may be used for other things as well. */
+export function isOurs(message: unknown): message is { vicinal: string } {
+  return typeof (message as { vicinal?: unknown } | null | undefined)?.vicinal === 'string';
+}

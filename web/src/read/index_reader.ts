@@ -1,0 +1,244 @@
+// The read methods, over the newest version or over one that was kept.
+//
+// Thread safety: a reader belongs to the realm that opened it.
+// I1: user code runs before the reader's block is filled, never between that and the copy of the
+//     result, so a callback that searches through the same reader finds it unused.
+// I2: the core keeps an index's memory as long as a reader of it is open.
+import type { CoreBackend, Handle } from '../backend/core_backend.js';
+import type { Home } from '../backend/home.js';
+import { kAsyncDispose, kDispose } from '../dispose.js';
+import { VicinalError, abortable, closedError, throwIfAborted } from '../errors.js';
+import { Filter } from '../filter.js';
+import { toHits, type FoundRows } from '../hits.js';
+import { packId } from '../id_codec.js';
+import type { IndexShape } from '../index_options.js';
+import { canShare } from '../platform/environment.js';
+import { checkSearchOptions, type SearchRequest } from '../search_options.js';
+import type {
+  AsyncSearchOptions, Hits, Id, Metric, Queries, Reader, SearchOptions, Snapshot, Stats, Vector,
+} from '../types.js';
+import { queryVector, queryVectors } from '../vector_input.js';
+
+/**
+ * What a reader is made of. It takes over the reader's handle and one entry of the home.
+ */
+export interface ReaderParts {
+  readonly home: Home;
+  readonly index: Handle;
+  readonly shape: IndexShape;
+  readonly handle: Handle;
+  /** Whether it shows one version for ever. */
+  readonly fixed: boolean;
+  /** Readers that end with the index they were taken from. */
+  readonly family: Set<IndexReader>;
+}
+
+/**
+ * Search over an index. Every method is to be called in the realm that has the reader; none waits
+ * for the writer or for another reader. After `close()`, or when the index was closed: CLOSED.
+ */
+export class IndexReader implements Reader, AsyncDisposable {
+  readonly #parts: ReaderParts;
+  readonly #backend: CoreBackend;
+  #closed = false;
+  #closing: Promise<void> | undefined;
+  /** The reader that another thread may have at this moment; 0 until there is one. */
+  #lent: Handle = 0;
+  readonly #underWay = new Set<Promise<FoundRows>>();
+
+  /** @internal */
+  constructor(parts: ReaderParts) {
+    this.#parts = parts;
+    this.#backend = parts.home.backend;
+    parts.family.add(this);
+  }
+
+  get dim(): number {
+    return this.#parts.shape.dim;
+  }
+
+  get metric(): Metric {
+    return this.#parts.shape.metric;
+  }
+
+  get bits(): number {
+    return this.#parts.shape.bits;
+  }
+
+  /** Live rows of the version that a search would see now. CLOSED. */
+  get size(): number {
+    return this.#backend.refresh(this.#handle()).rows;
+  }
+
+  /** The number of the version that a search would see now. CLOSED. */
+  get sequence(): number {
+    return this.#backend.refresh(this.#handle()).sequence;
+  }
+
+  /**
+   * The rows nearest to `query` (dim numbers), best first, in one committed version. Synchronous,
+   * takes no lock and waits for nobody, on a page's main thread as well.
+   * @throws VicinalError DIMENSION, NOT_FINITE (naming the coordinate), BAD_OPTION (naming the
+   *   option), BAD_ID, FULL (no memory for k or the filter), WOULD_BLOCK (minSequence is not
+   *   reached), CLOSED; whatever the filter's iterator throws.
+   */
+  search(query: Vector, options: SearchOptions = {}): Hits {
+    const { shape } = this.#parts;
+    this.#handle();
+    const request = checkSearchOptions(options, shape.ids);
+    const vector = queryVector(query, shape.dim, 0);
+    return this.#hits(this.#backend.search(this.#handle(), vector, request), request);
+  }
+
+  /**
+   * One result for each query: `n * dim` numbers, or an array of vectors. The same as so many calls
+   * of `search`, each in the version that is newest when its turn comes; take a snapshot for one
+   * version.
+   * @throws as `search`, naming the query, before any is answered for what the queries' form shows.
+   */
+  searchBatch(queries: Queries, options: SearchOptions = {}): Hits[] {
+    const { shape } = this.#parts;
+    this.#handle();
+    const request = checkSearchOptions(options, shape.ids);
+    const vectors = queryVectors(queries, shape.dim);
+    return vectors.map((vector, index) => {
+      try {
+        return this.#hits(this.#backend.search(this.#handle(), vector, request), request);
+      } catch (error) {
+        if (index === 0 || !(error instanceof VicinalError)) throw error;
+        throw new VicinalError(error.code, `query ${index}: ${error.message}`, { cause: error });
+      }
+    });
+  }
+
+  /**
+   * As `search`, outside this turn of the event loop: in a worker of this realm, started by the
+   * first call, or on this thread where the index has no threads. The query is copied before it
+   * returns.
+   * @returns a promise that rejects with what `search` throws, ABORTED, or IO when the worker
+   *   ended.
+   */
+  async searchAsync(query: Vector, options: AsyncSearchOptions = {}): Promise<Hits> {
+    const { home, shape } = this.#parts;
+    this.#handle();
+    const request = checkSearchOptions(options, shape.ids);
+    const { signal } = options;
+    throwIfAborted(signal);
+    const vector = new Float32Array(queryVector(query, shape.dim, 0));
+    const lent = this.#lend();
+    const answer = home.searcher.search(lent, vector, request);
+    this.#underWay.add(answer);
+    answer.then(
+      () => this.#underWay.delete(answer),
+      (error: unknown) => {
+        this.#underWay.delete(answer);
+        // A worker that ended may still be in there: its pin stays, and the next call gets another.
+        if (error instanceof VicinalError && error.code === 'IO' && this.#lent === lent) {
+          this.#lent = 0;
+        }
+      });
+    return this.#hits(await abortable(answer, signal), request);
+  }
+
+  /** Whether a row has this id. BAD_ID, CLOSED. */
+  has(id: Id): boolean {
+    return this.#backend.has(this.#handle(), packId(id, this.#parts.shape.ids));
+  }
+
+  /** The vector that the row's code stands for, dim numbers; undefined without such a row. */
+  get(id: Id): Float32Array | undefined {
+    const { dim, ids } = this.#parts.shape;
+    return this.#backend.get(this.#handle(), packId(id, ids), dim);
+  }
+
+  /** Checks and packs a list of ids for the `filter` of searches. BAD_ID naming the position. */
+  filter(ids: Iterable<Id> | ArrayLike<Id>): Filter {
+    this.#handle();
+    return Filter.of(ids, this.#parts.shape.ids);
+  }
+
+  /**
+   * The version that is newest now, as it is, until it is disposed: close it, since it keeps what
+   * the version needs in memory. BUSY when all reader slots are taken.
+   */
+  snapshot(): Snapshot {
+    const handle = this.#backend.snapshotReader(this.#handle());
+    this.#parts.home.enter();
+    return new IndexReader({ ...this.#parts, handle, fixed: true });
+  }
+
+  /** A moment's figures of the whole index, also on a snapshot. */
+  stats(): Stats {
+    this.#handle();
+    const found = this.#backend.stats(this.#parts.index);
+    const { size, sequence } = { size: found.rows, sequence: found.sequence };
+    return {
+      size, sequence,
+      dead: found.dead,
+      bytes: {
+        segments: found.segmentBytes, idTable: found.idTableBytes, versions: found.versionBytes,
+        retired: found.retiredBytes, shared: found.sharedBytes, total: found.totalBytes,
+      },
+      segments: found.segments,
+      readers: found.readers,
+      readersMax: found.readersMax,
+      oldestSlot: found.oldestSlot,
+      oldestSequence: found.oldestSequence,
+      ringDepth: found.ringDepth,
+      kernel: found.kernel,
+      threads: this.#backend.threads,
+      isolated: canShare(),
+      backend: 'wasm',
+    };
+  }
+
+  /** Gives the reader's slot back. Calls of searchAsync that are under way are answered. */
+  close(): Promise<void> {
+    return this.#closing ??= this.#release();
+  }
+
+  [kDispose](): void {
+    void this.close();
+  }
+
+  [kAsyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** @internal From now on CLOSED, though not closed yet. */
+  protected seal(): void {
+    this.#closed = true;
+  }
+
+  async #release(): Promise<void> {
+    const { home, handle, family } = this.#parts;
+    this.#closed = true;
+    family.delete(this);
+    this.#backend.closeReader(handle);
+    if (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+    if (this.#lent !== 0) this.#backend.closeReader(this.#lent);
+    await home.leave();
+  }
+
+  #handle(): Handle {
+    if (this.#closed) throw closedError(this.#parts.fixed ? 'snapshot' : 'index or reader');
+    return this.#parts.handle;
+  }
+
+  #lend(): Handle {
+    const { index, handle, fixed } = this.#parts;
+    if (this.#lent === 0) {
+      this.#lent = fixed
+        ? this.#backend.snapshotReader(handle) : this.#backend.openReader(index);
+    }
+    return this.#lent;
+  }
+
+  #hits(found: FoundRows, request: SearchRequest): Hits {
+    if (found.sequence < request.minSequence) {
+      throw new VicinalError('WOULD_BLOCK', `version ${request.minSequence} is not there yet:`
+        + ` the newest here is ${found.sequence}`);
+    }
+    return toHits(found, this.#parts.shape.ids);
+  }
+}

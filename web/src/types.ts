@@ -1,0 +1,198 @@
+import type { Filter } from './filter.js';
+
+/** A row's name: a safe non-negative integer as number, or 0 <= id < 2^64 as bigint. */
+export type Id = number | bigint;
+
+/** The coordinates of one vector; its length is the index's `dim`. */
+export type Vector = Float32Array | Float64Array | ArrayLike<number>;
+
+/** Vectors of a write: `ids.length * dim` numbers, row after row, or one array-like per row. */
+export type Vectors = Float32Array | Float64Array | ArrayLike<ArrayLike<number>>;
+
+/** Vectors of a batch: a multiple of `dim` numbers, or one array-like per query. */
+export type Queries = Float32Array | Float64Array | ArrayLike<Vector>;
+
+export type Metric = 'cosine' | 'ip' | 'l2';
+
+export interface IndexOptions {
+  /** Coordinates of a vector, 1..16384. */
+  dim: number;
+  /** Default 'cosine'. */
+  metric?: Metric;
+  /** Bits a coordinate in memory. Default 4. */
+  bits?: 1 | 2 | 3 | 4 | 8;
+  /** What is kept beside the codes. Default 'none'; the others are UNSUPPORTED in this version. */
+  originals?: 'none' | 'float16' | 'float32';
+  /** Default 'auto'. Both words mean a flat index here; a number is UNSUPPORTED in this version. */
+  partitions?: 'auto' | 'none' | number;
+  /**
+   * The kind of id that results carry. Default 'number'; 'string' is UNSUPPORTED in this version.
+   * Both kinds take numbers and bigints in, as far as the kind can hold them.
+   */
+  ids?: 'number' | 'bigint' | 'string';
+  /** Seed of the rotation, 0 <= seed < 2^64. Default 0. */
+  seed?: Id;
+}
+
+/** A worker of either platform. */
+export interface WorkerLike {
+  postMessage(message: unknown): void;
+}
+
+export interface LoadOptions {
+  /**
+   * Memory budget in bytes, default 1 GiB, at most 4 GiB. An index that needs more gets FULL. All
+   * indexes of a realm share one memory of the largest budget asked for first; a later, larger one
+   * makes another memory.
+   */
+  maxBytes?: number;
+  signal?: AbortSignal;
+  /** Called while the WebAssembly file arrives; not called when it is loaded already. */
+  onProgress?(p: { loadedBytes: number; totalBytes?: number }): void;
+  /** Where the WebAssembly file is, or its content. By default beside this package's code. */
+  wasm?: URL | string | Response | ArrayBuffer | WebAssembly.Module;
+  /**
+   * Where `vicinal/worker` is, or a module worker that runs it and belongs to this index from now
+   * on. By default beside this package's code.
+   */
+  worker?: URL | string | WorkerLike;
+  /**
+   * false: the thread-less build. true, or a number: UNSUPPORTED where shared memory is missing. By
+   * default threads where the platform has them. The number is reserved for the size of a pool of
+   * helpers and has no other effect in this version.
+   */
+  threads?: boolean | number;
+  /** Default 'auto'. 'relaxed' is UNSUPPORTED in this version; 'scalar' needs threads. */
+  simd?: 'auto' | 'wasm' | 'relaxed' | 'scalar';
+  /** Default 'auto'. 'native' is UNSUPPORTED in this version. */
+  backend?: 'auto' | 'wasm' | 'native';
+}
+
+export interface WriteOptions {
+  /** Stops the write as long as it is not committed: ABORTED, nothing changed. */
+  signal?: AbortSignal;
+  /** Default false; true is UNSUPPORTED for an index that lives in memory only. */
+  durable?: boolean;
+  /** Default true. Every write is atomic in this version, whatever is asked for. */
+  atomic?: boolean;
+  /** Rows taken over so far. What it throws stops the write, and the write rejects with it. */
+  onProgress?(p: { done: number; total: number }): void;
+}
+
+export interface Receipt {
+  /** The first version that shows the write. */
+  sequence: number;
+  /** Rows added, replaced or removed. */
+  count: number;
+}
+
+/** A row found. cosine and ip: larger is nearer. l2: the negative squared distance. */
+export interface Hit {
+  id: Id | string;
+  score: number;
+}
+
+export interface SearchOptions {
+  /** Rows wanted, an integer >= 0, default 10. More than there are: all of them. */
+  k?: number;
+  /** Only these rows may appear. Unknown ids are ignored; none allowed means none found. */
+  filter?: Filter | Iterable<Id>;
+  /** Candidates to re-rank from originals. Only 0 until originals exist; more is UNSUPPORTED. */
+  rerank?: number;
+  /** Only rows with at least this score. */
+  minScore?: number;
+  /** Target of a partitioned index, 0 < recall <= 1. A flat index reads every row: no effect. */
+  recall?: number;
+  /** Partitions to read, an integer >= 1 or 'all'. A flat index has one: no effect. */
+  probes?: number | 'all';
+  /** Score every row by its whole code. The same as `certainty: Infinity`. */
+  exhaustive?: boolean;
+  /** Standard deviations of the test that skips rows, >= 0, default 3. */
+  certainty?: number;
+  /** WOULD_BLOCK when the version that answers is older than this one. */
+  minSequence?: number;
+  /** Only rows that come after this hit in result order: the next page. */
+  after?: Hit;
+}
+
+export interface AsyncSearchOptions extends SearchOptions {
+  signal?: AbortSignal;
+}
+
+/** What a search found, best first; equal scores by ascending id. A copy: it never changes. */
+export interface Hits extends Iterable<Hit> {
+  readonly length: number;
+  readonly ids: Float64Array | BigUint64Array | string[];
+  readonly scores: Float32Array;
+  /** The version that answered. */
+  readonly sequence: number;
+  /** Whether the scores come from originals. */
+  readonly reranked: boolean;
+}
+
+/** A moment's figures of an index. Bytes are of memory in use by it. */
+export interface Stats {
+  /** Live rows. */
+  readonly size: number;
+  /** Rows removed or replaced whose memory is not reused yet. */
+  readonly dead: number;
+  readonly sequence: number;
+  readonly bytes: {
+    /** Codes, factors and ids. */
+    readonly segments: number;
+    readonly idTable: number;
+    readonly versions: number;
+    /** Waiting for a reader to move on. */
+    readonly retired: number;
+    /** Reader slots, rings, rotation. */
+    readonly shared: number;
+    readonly total: number;
+  };
+  readonly segments: number;
+  /** Reader slots in use, and how many there can be. */
+  readonly readers: number;
+  readonly readersMax: number;
+  /** The slot that holds the oldest version, and that version. */
+  readonly oldestSlot: number;
+  readonly oldestSequence: number;
+  /** Writes that wait for the writer. */
+  readonly ringDepth: number;
+  /** The instruction set in use. */
+  readonly kernel: string;
+  /** Whether threads share the index. */
+  readonly threads: boolean;
+  /** Whether this realm can share memory. */
+  readonly isolated: boolean;
+  readonly backend: 'wasm' | 'native';
+}
+
+/** Search over the newest version, in one thread. */
+export interface Reader extends Disposable {
+  readonly dim: number;
+  readonly metric: Metric;
+  readonly bits: number;
+  /** Live rows of the newest version. */
+  readonly size: number;
+  /** The newest version's number. */
+  readonly sequence: number;
+  search(query: Vector, options?: SearchOptions): Hits;
+  searchBatch(queries: Queries, options?: SearchOptions): Hits[];
+  searchAsync(query: Vector, options?: AsyncSearchOptions): Promise<Hits>;
+  has(id: Id): boolean;
+  get(id: Id): Float32Array | undefined;
+  filter(ids: Iterable<Id> | ArrayLike<Id>): Filter;
+  snapshot(): Snapshot;
+  stats(): Stats;
+  close(): Promise<void>;
+}
+
+/** The read methods over one version that stays as it is until this is disposed. */
+export type Snapshot = Reader;
+
+/**
+ * What `share()` returns: pass it to other workers by postMessage. Its fields are nobody's
+ * business.
+ */
+export interface SharedIndex {
+  readonly vicinal: 'shared-index';
+}

@@ -1,0 +1,272 @@
+import type { Handle, MessageKind, MessageOutcome } from './backend/core_backend.js';
+import type { Applier, Home } from './backend/home.js';
+import { attachHome, openHome } from './backend/open_home.js';
+import { kAbiVersion } from './backend/blocks.js';
+import type { HeapHandle } from './backend/thread_instance.js';
+import { VicinalError, throwIfAborted, unsupported } from './errors.js';
+import { packIds, type IdWords } from './id_codec.js';
+import {
+  badOption, checkIndexOptions, checkLoadOptions, type IndexShape,
+} from './index_options.js';
+import { workerAddress } from './platform/worker_port.js';
+import { IndexReader, type ReaderParts } from './read/index_reader.js';
+import type {
+  Id, IndexOptions, LoadOptions, Reader, Receipt, SharedIndex, Vectors, WriteOptions,
+} from './types.js';
+import { rowSource, type RowSource } from './vector_input.js';
+import { WriteQueue } from './write/write_queue.js';
+
+/** What SharedIndex is, to us. */
+interface SharedParts extends SharedIndex {
+  readonly abi: number;
+  readonly heap: HeapHandle;
+  readonly index: Handle;
+  readonly shape: IndexShape;
+  readonly worker: string | undefined;
+}
+
+interface IndexParts extends ReaderParts {
+  readonly queue: WriteQueue;
+  readonly applier: Applier;
+  readonly worker: string | undefined;
+}
+
+/**
+ * An index in memory: rows of `dim` numbers under ids, found by nearness.
+ *
+ * Writes are applied one after the other in the order of the calls, each as a whole: a search sees
+ * all of a write or nothing. A write copies its ids and vectors before the call returns, then works
+ * in slices of a few milliseconds, so that the event loop goes on.
+ *
+ * Thread safety: the object belongs to the realm that created it, which alone writes; other workers
+ * read through `share()` and `VectorIndex.attach()`.
+ */
+export class VectorIndex extends IndexReader {
+  readonly #parts: IndexParts;
+  #closing: Promise<void> | undefined;
+
+  private constructor(parts: IndexParts) {
+    super(parts);
+    this.#parts = parts;
+  }
+
+  /**
+   * An empty index. The first call of a realm loads the WebAssembly file and makes the memory.
+   * @returns a promise that rejects with VicinalError BAD_OPTION (naming the option), UNSUPPORTED,
+   *   FULL (no memory), IO (a file or the worker could not be had), CORRUPT or VERSION (the file is
+   *   damaged, or another version's), ABORTED; whatever onProgress throws.
+   */
+  static async create(options: IndexOptions, load: LoadOptions = {}): Promise<VectorIndex> {
+    const shape = checkIndexOptions(options);
+    const plan = checkLoadOptions(load);
+    const worker = workerAddress(load.worker)?.href;
+    const home = await openHome(plan, load);
+    home.enter();
+    const { backend } = home;
+    let index: Handle = 0;
+    let handle: Handle = 0;
+    let made: VectorIndex;
+    try {
+      index = backend.createIndex(shape, plan.maxBytes);
+      handle = backend.openReader(index);
+      const queue = new WriteQueue(backend, index);
+      const applier = await home.startWriter(index, load.worker, {
+        onApplied: () => queue.settle(),
+        onDeath: (error) => queue.die(error),
+      });
+      queue.setApplier(applier);
+      const family = new Set<IndexReader>();
+      made = new VectorIndex(
+        { home, index, shape, handle, fixed: false, family, queue, applier, worker });
+    } catch (error) {
+      await abandon(home, index, handle);
+      throw error;
+    }
+    if (load.signal?.aborted) await made.close();
+    throwIfAborted(load.signal);
+    return made;
+  }
+
+  /** Not in this version: UNSUPPORTED. */
+  static open(
+    _source: string | URL | Uint8Array | ArrayBuffer | Blob | Response
+      | ReadableStream<Uint8Array> | FileSystemFileHandle,
+    _load?: LoadOptions & { readOnly?: boolean; create?: IndexOptions },
+  ): Promise<VectorIndex> {
+    return Promise.reject(unsupported('open'));
+  }
+
+  /**
+   * A reader of an index that another worker shares, in this realm, on the same memory. Any number
+   * of them, in any number of workers.
+   * @returns a promise that rejects with CLOSED (the index is gone), VERSION (another version of
+   *   this package shares it), BUSY (all reader slots are taken), FULL, BAD_OPTION (it is no
+   *   handle).
+   */
+  static async attach(handle: SharedIndex): Promise<Reader> {
+    const { heap, index, shape, worker } = checkShared(handle);
+    const home = await attachHome(heap, worker === undefined ? undefined : new URL(worker));
+    try {
+      const reader = home.backend.openReader(index);
+      const family = new Set<IndexReader>();
+      return new IndexReader({ home, index, shape, handle: reader, fixed: false, family });
+    } catch (error) {
+      await home.leave();
+      throw error;
+    }
+  }
+
+  /**
+   * Adds rows. `vectors`: `ids.length * dim` numbers, or one array for each id.
+   * @returns a promise that rejects, nothing added, with DUPLICATE_ID (naming the id: present, or
+   *   twice in the call), DIMENSION, NOT_FINITE (row and coordinate), BAD_ID, BAD_OPTION, FULL,
+   *   BUSY (readers hold too much old memory), ABORTED, CLOSED, IO (the writer has ended).
+   */
+  async add(
+    ids: ArrayLike<Id> | ArrayLike<string>, vectors: Vectors, options: WriteOptions = {},
+  ): Promise<Receipt> {
+    return this.#writeRows('add', ids, vectors, options);
+  }
+
+  /** As `add`, but rows whose id is present are replaced, in the same step. */
+  async upsert(
+    ids: ArrayLike<Id> | ArrayLike<string>, vectors: Vectors, options: WriteOptions = {},
+  ): Promise<Receipt> {
+    return this.#writeRows('upsert', ids, vectors, options);
+  }
+
+  /** Removes the rows with these ids; `removed` tells how many there were. Errors as `add`. */
+  async remove(
+    ids: ArrayLike<Id> | ArrayLike<string>, options: WriteOptions = {},
+  ): Promise<Receipt & { removed: number }> {
+    this.#parts.queue.check();
+    const words = packIds(ids, this.#parts.shape.ids);
+    const receipt = await this.#write('remove', words, undefined, options);
+    return { ...receipt, removed: receipt.count };
+  }
+
+  /** Removes every row that the writes before have left. */
+  async clear(options: WriteOptions = {}): Promise<Receipt> {
+    return toReceipt(await this.#submit('clear', new Uint32Array(0), undefined, options));
+  }
+
+  /** Not in this version: UNSUPPORTED. */
+  calibrate(_sample: Float32Array, _options?: WriteOptions): Promise<Receipt> {
+    return Promise.reject(unsupported('calibrate'));
+  }
+
+  /** Not in this version: UNSUPPORTED. */
+  compact(_options?: WriteOptions): Promise<Receipt> {
+    return Promise.reject(unsupported('compact'));
+  }
+
+  /** Resolves when every write of an earlier call has its outcome, good or bad. CLOSED. */
+  async flush(): Promise<Receipt> {
+    this.#parts.queue.check();
+    await this.#parts.queue.flush();
+    return { sequence: this.sequence, count: 0 };
+  }
+
+  /**
+   * What another worker needs to `attach`: post it as often as you like. It keeps nothing alive;
+   * after the index was closed, attaching it is CLOSED.
+   * @throws VicinalError UNSUPPORTED without threads, CLOSED.
+   */
+  share(): SharedIndex {
+    this.#parts.queue.check();
+    const { home, index, shape, worker } = this.#parts;
+    const parts: SharedParts = {
+      vicinal: 'shared-index', abi: kAbiVersion, heap: home.share(), index, shape, worker,
+    };
+    return parts;
+  }
+
+  /** Not in this version: UNSUPPORTED. */
+  save(_target: string | FileSystemFileHandle, _options?: WriteOptions): Promise<void> {
+    return Promise.reject(unsupported('save'));
+  }
+
+  /** Not in this version: UNSUPPORTED. */
+  toBytes(_options?: WriteOptions): Promise<Uint8Array> {
+    return Promise.reject(unsupported('toBytes'));
+  }
+
+  /**
+   * Ends the index: later calls, also of its snapshots and of readers in other workers, are CLOSED.
+   * Resolves when the writes of earlier calls have their outcomes and the writer has gone. The
+   * memory is given back when the readers in other workers have closed, too.
+   */
+  override close(): Promise<void> {
+    return this.#closing ??= this.#end();
+  }
+
+  async #end(): Promise<void> {
+    const { home, index, queue, applier, family } = this.#parts;
+    this.seal();
+    await queue.close();
+    await applier.stop();
+    family.delete(this);
+    await Promise.all(Array.from(family, (reader) => reader.close()));
+    home.backend.closeIndex(index);
+    home.backend.releaseIndex(index);
+    await super.close();
+  }
+
+  #writeRows(
+    kind: 'add' | 'upsert', ids: unknown, vectors: Vectors, options: WriteOptions,
+  ): Promise<Receipt> {
+    const { queue, shape } = this.#parts;
+    queue.check();
+    const words = packIds(ids, shape.ids);
+    const rows = rowSource(vectors, words.length / 2, shape.dim);
+    return this.#write(kind, words, rows, options);
+  }
+
+  async #write(
+    kind: MessageKind, ids: IdWords, rows: RowSource | undefined, options: WriteOptions,
+  ): Promise<Receipt> {
+    if (ids.length > 0) return toReceipt(await this.#submit(kind, ids, rows, options));
+    checkWriteOptions(options);
+    throwIfAborted(options.signal);
+    return this.flush();
+  }
+
+  #submit(
+    kind: MessageKind, ids: IdWords, rows: RowSource | undefined, options: WriteOptions,
+  ): Promise<MessageOutcome> {
+    checkWriteOptions(options);
+    const { signal, onProgress } = options;
+    return this.#parts.queue.add({
+      kind, ids, rows, signal, onProgress: onProgress?.bind(options),
+    });
+  }
+}
+
+function checkWriteOptions(options: WriteOptions): void {
+  if (typeof options !== 'object' || options === null) {
+    throw badOption('write options', options, 'an object');
+  }
+  if (options.durable) throw unsupported('durable: true for an index in memory');
+}
+
+function toReceipt({ sequence, affected }: MessageOutcome): Receipt {
+  return { sequence, count: affected };
+}
+
+function checkShared(handle: SharedIndex): SharedParts {
+  const parts = handle as SharedParts | null | undefined;
+  if (parts?.vicinal !== 'shared-index' || !(parts.heap?.memory instanceof WebAssembly.Memory)
+      || !(parts.heap.module instanceof WebAssembly.Module)) {
+    throw badOption('handle', handle, 'what share() returned');
+  }
+  if (parts.abi !== kAbiVersion) {
+    throw new VicinalError('VERSION', 'the index is shared by another version of this package');
+  }
+  return parts;
+}
+
+async function abandon(home: Home, index: Handle, reader: Handle): Promise<void> {
+  if (reader !== 0) home.backend.closeReader(reader);
+  if (index !== 0) home.backend.releaseIndex(index);
+  await home.leave();
+}

@@ -1,0 +1,155 @@
+// Vectors of the caller, in whatever form, as float32 rows.
+//
+// I1: user code (getters, proxies) runs only inside these functions, never between two calls of the
+//     core.
+// I2: after the call that got them returns to the event loop, rows come from memory of our own.
+import { VicinalError } from './errors.js';
+import { throwIfDetached } from './id_codec.js';
+import type { Vector } from './types.js';
+
+type NumberView = Float32Array | Float64Array;
+
+/** Rows to be read in order. */
+export interface RowSource {
+  /** Copies rows first .. first + count - 1 to the front of target. */
+  read(first: number, count: number, target: Float32Array): void;
+  /** Copies what is not read yet, so that the caller may do with its memory what it likes. */
+  keep(next: number): void;
+}
+
+class FlatRows implements RowSource {
+  #values: NumberView;
+  #offset = 0;
+  readonly #dim: number;
+  #kept: boolean;
+
+  constructor(values: NumberView, dim: number, kept: boolean) {
+    this.#values = values;
+    this.#dim = dim;
+    this.#kept = kept;
+  }
+
+  read(first: number, count: number, target: Float32Array): void {
+    const begin = first * this.#dim - this.#offset;
+    target.set(this.#values.subarray(begin, begin + count * this.#dim));
+  }
+
+  keep(next: number): void {
+    if (this.#kept) return;
+    const rest = this.#values.subarray(next * this.#dim - this.#offset);
+    const copy = allocate(rest.length);
+    copy.set(rest);
+    this.#values = copy;
+    this.#offset = next * this.#dim;
+    this.#kept = true;
+  }
+}
+
+function allocate(count: number): Float32Array<ArrayBuffer> {
+  try {
+    return new Float32Array(count);
+  } catch (cause) {
+    throw new VicinalError('FULL', `no memory for a copy of ${count} coordinates`, { cause });
+  }
+}
+
+function dimensionError(found: number, expected: number, where: string): VicinalError {
+  return new VicinalError('DIMENSION', `${where} has ${found} coordinates, expected ${expected}`);
+}
+
+function numberView(value: unknown, what: string): NumberView | undefined {
+  if (!ArrayBuffer.isView(value)) return undefined;
+  throwIfDetached(value, what);
+  if (value instanceof DataView || value instanceof BigInt64Array
+      || value instanceof BigUint64Array) {
+    throw new VicinalError('BAD_OPTION', `${what}: numbers wanted, not ${value.constructor.name}`);
+  }
+  return value as NumberView;
+}
+
+function isArrayLike(value: unknown): value is ArrayLike<unknown> {
+  return typeof value === 'object' && value !== null
+    && Number.isSafeInteger((value as ArrayLike<unknown>).length);
+}
+
+function copyRow(row: unknown, target: Float32Array, index: number, dim: number): void {
+  const view = numberView(row, `vector ${index}`);
+  if (view) {
+    if (view.length !== dim) throw dimensionError(view.length, dim, `vector ${index}`);
+    target.set(view);
+    return;
+  }
+  if (!isArrayLike(row)) {
+    throw new VicinalError('BAD_OPTION', `vector ${index} is no array: pass one array for each`
+      + ' vector, or a Float32Array with all of them');
+  }
+  const length = row.length;
+  if (length !== dim) throw dimensionError(length, dim, `vector ${index}`);
+  for (let i = 0; i < dim; ++i) {
+    const value = row[i];
+    if (typeof value !== 'number') {
+      throw new VicinalError('NOT_FINITE', `coordinate ${i} of row ${index} is not a number`);
+    }
+    target[i] = value;
+  }
+}
+
+/**
+ * `count` rows. DIMENSION for another number of coordinates or of rows, BAD_OPTION for no vectors.
+ */
+export function rowSource(vectors: unknown, count: number, dim: number): RowSource {
+  const view = numberView(vectors, 'vectors');
+  if (view) {
+    if (view.length !== count * dim) {
+      const found = count > 0 && view.length % count === 0
+        ? `${view.length / count} coordinates for each of ${count} ids, expected ${dim}`
+        : `${view.length} numbers for ${count} ids, expected ${count} times ${dim}`;
+      throw new VicinalError('DIMENSION', `vectors: found ${found}`);
+    }
+    return new FlatRows(view, dim, false);
+  }
+  if (!isArrayLike(vectors)) {
+    throw new VicinalError('BAD_OPTION', 'vectors must be a typed array or an array of arrays');
+  }
+  if (vectors.length !== count) {
+    throw new VicinalError('DIMENSION', `found ${vectors.length} vectors for ${count} ids`);
+  }
+  const copy = allocate(count * dim);
+  for (let i = 0; i < count; ++i) {
+    copyRow(vectors[i], copy.subarray(i * dim, (i + 1) * dim), i, dim);
+  }
+  return new FlatRows(copy, dim, true);
+}
+
+/** One query of `dim` coordinates, safe to hand to `set`. DIMENSION, NOT_FINITE, BAD_OPTION. */
+export function queryVector(query: unknown, dim: number, index: number): NumberView {
+  const view = numberView(query, 'query');
+  if (view) {
+    if (view.length !== dim) throw dimensionError(view.length, dim, `query ${index}`);
+    return view;
+  }
+  if (!isArrayLike(query)) {
+    throw new VicinalError('BAD_OPTION', 'a query must be an array or a typed array of numbers');
+  }
+  const copy = allocate(dim);
+  copyRow(query, copy, index, dim);
+  return copy;
+}
+
+/** Queries of a batch: views of the caller's memory, or copies. */
+export function queryVectors(queries: unknown, dim: number): NumberView[] {
+  const view = numberView(queries, 'queries');
+  if (view) {
+    if (view.length % dim !== 0) {
+      throw new VicinalError('DIMENSION',
+        `queries: found ${view.length} numbers, expected a multiple of ${dim}`);
+    }
+    return Array.from({ length: view.length / dim },
+      (_, i) => view.subarray(i * dim, (i + 1) * dim));
+  }
+  if (!isArrayLike(queries)) {
+    throw new VicinalError('BAD_OPTION', 'queries must be an array of vectors or a typed array');
+  }
+  const list = Array.from(queries as ArrayLike<Vector>);
+  return list.map((query, index) => queryVector(query, dim, index));
+}

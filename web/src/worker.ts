@@ -1,0 +1,79 @@
+// The script of the package's workers: an index's writer, or a realm's searches.
+//
+// I1: a writer's thread sleeps in the core's doorbell and never returns to its event loop until it
+//     is told to stop by the control word.
+import { ThreadInstance } from './backend/thread_instance.js';
+import { VicinalError, messageOf } from './errors.js';
+import { importNode, isNode } from './platform/environment.js';
+import { isOurs, type FromWorker, type ToWorker } from './platform/worker_protocol.js';
+
+const kBatchUs = 1000;
+/** A wake-up cannot be lost; this bounds what a mistake in that claim would cost. */
+const kSleepMs = 1000;
+
+type Post = (message: FromWorker) => void;
+type Message<Kind> = Extract<ToWorker, { vicinal: Kind }>;
+
+async function write(job: Message<'write'>, post: Post): Promise<void> {
+  const instance = await ThreadInstance.attach(job.heap);
+  const { backend, words } = instance;
+  const doorbell = job.doorbell >>> 2;
+  post({ vicinal: 'ready' });
+  while (Atomics.load(words, job.control >>> 2) === 0) {
+    const rung = Atomics.load(words, doorbell);
+    while (backend.pump(job.index, kBatchUs) > 0) post({ vicinal: 'applied' });
+    Atomics.wait(words, doorbell, rung, kSleepMs);
+  }
+  instance.leave();
+  post({ vicinal: 'stopped' });
+}
+
+function search(instance: ThreadInstance, job: Message<'search'>, post: Post): void {
+  const { call } = job;
+  try {
+    const found = instance.backend.search(job.reader, job.query, job.request);
+    post({ vicinal: 'found', call, found });
+  } catch (error) {
+    if (!(error instanceof VicinalError)) throw error;
+    post({ vicinal: 'failed', call, code: error.code, message: error.message });
+  }
+}
+
+/** Messages in, one after the other: what must be awaited holds up those behind it. */
+function serve(post: Post): (message: unknown) => void {
+  let reading: Promise<ThreadInstance> | undefined;
+  let turn: Promise<void> = Promise.resolve();
+  const handle = async (message: ToWorker): Promise<void> => {
+    if (message.vicinal === 'write') await write(message, post);
+    if (message.vicinal === 'read') await (reading = ThreadInstance.attach(message.heap));
+    if (message.vicinal === 'search' && reading) search(await reading, message, post);
+    if (message.vicinal === 'stop') {
+      (await reading)?.leave();
+      post({ vicinal: 'stopped' });
+    }
+  };
+  return (message) => {
+    if (!isOurs(message)) return;
+    turn = turn.then(() => handle(message as ToWorker)).catch((error: unknown) => {
+      post({ vicinal: 'died', message: messageOf(error) });
+    });
+  };
+}
+
+interface NodePort {
+  postMessage(message: FromWorker): void;
+  on(event: 'message', listener: (message: unknown) => void): void;
+}
+
+if (isNode()) {
+  // No top-level await: bundlers that make classic scripts of workers refuse it.
+  void importNode<{ parentPort: NodePort | null }>('worker_threads').then(({ parentPort }) => {
+    parentPort?.on('message', serve((message) => parentPort.postMessage(message)));
+  });
+} else if (typeof globalThis.document === 'undefined') {
+  const scope = globalThis as unknown as { postMessage: Post } & EventTarget;
+  const onMessage = serve((message) => scope.postMessage(message));
+  // Now, not later: messages that wait are delivered when the script has run.
+  scope.addEventListener('message', (event) => onMessage((event as MessageEvent).data));
+}
+export {};
