@@ -16,7 +16,7 @@ struct QueryScratch {
   float* x;
   float* spare;
   std::uint32_t* tables;
-  std::uint32_t table_words;
+  std::size_t table_words;
   std::byte* values;
   std::size_t value_bytes;
 
@@ -27,7 +27,7 @@ struct QueryScratch {
     QueryScratch scratch;
     scratch.x = carver.take<float>(rotation.array_floats());
     scratch.spare = carver.take<float>(rotation.array_floats());
-    scratch.table_words = (layout.groups + 3) / 4 * 4 * (simd::kGroupBytes / 4);
+    scratch.table_words = std::size_t{table_groups(layout.groups)} * (simd::kGroupBytes / 4);
     scratch.tables = carver.take<std::uint32_t>(scratch.table_words + simd::kOverread / 4);
     scratch.value_bytes =
         std::size_t{2} * half_chunks * simd::kChunkValues * (layout.bits == 8 ? 2 : 1);
@@ -84,10 +84,11 @@ PreparedQuery Quantiser::prepare(const float* query, float certainty,
   unit_vector(query, layout_.dim, length, layout_.coded_dim, room.x);
   rotation_.apply(*kernels_, room.x, room.spare);
 
-  const std::size_t used = std::size_t{layout_.groups} * (simd::kGroupBytes / 4);
-  std::memset(room.tables + used, 0, (room.table_words - used) * sizeof(std::uint32_t));
-  const PlaneTables tables =
-      build_plane_tables(room.x, layout_.groups, room.tables, room.spare);
+  // The tables of the last four groups may reach beyond D.
+  for (std::uint32_t j = 0; j < simd::kOverread / sizeof(float); ++j) {
+    room.x[layout_.coded_dim + j] = 0;
+  }
+  const PlaneTables tables = build_plane_tables(room.x, layout_.groups, room.tables);
   const float certainty2 = certainty * certainty;
   const float dim = prepared.plane.coded_dim;
   prepared.plane.step = tables.step;

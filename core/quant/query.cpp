@@ -3,122 +3,110 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "quant/lanes.hpp"
 
 namespace vicinal::quant {
 namespace {
 
-constexpr std::uint32_t kLanes = 8;
+// Coordinate t of four neighbouring groups in coordinates[t].
+struct FourGroups {
+  Float4 coordinates[4];
 
-[[nodiscard]] float magnitude(float value) noexcept { return value < 0 ? -value : value; }
-[[nodiscard]] float larger(float a, float b) noexcept { return a < b ? b : a; }
-
-// Lanes l and l + 4, + 2, + 1.
-template <class Join>
-[[nodiscard]] float join_lanes(float* lanes, Join join) noexcept {
-  for (std::uint32_t width = kLanes / 2; width > 0; width /= 2) {
-    for (std::uint32_t l = 0; l < width; ++l) lanes[l] = join(lanes[l], lanes[l + width]);
+  explicit FourGroups(const float* query) noexcept
+      : coordinates{load4(query), load4(query + 4), load4(query + 8), load4(query + 12)} {
+    transpose4(coordinates);
   }
-  return lanes[0];
-}
 
-[[nodiscard]] float group_range(const float* group) noexcept {
-  return 2 * ((magnitude(group[0]) + magnitude(group[1])) +
-              (magnitude(group[2]) + magnitude(group[3])));
-}
-
-[[nodiscard]] float largest_range(const float* query, std::uint32_t groups) noexcept {
-  float lanes[kLanes] = {};
-  const std::uint32_t whole = groups / kLanes * kLanes;
-  for (std::uint32_t g = 0; g < whole; g += kLanes) {
-    for (std::uint32_t l = 0; l < kLanes; ++l) {
-      lanes[l] = larger(lanes[l], group_range(query + std::size_t{g + l} * 4));
-    }
-  }
-  for (std::uint32_t g = whole; g < groups; ++g) {
-    lanes[0] = larger(lanes[0], group_range(query + std::size_t{g} * 4));
-  }
-  return join_lanes(lanes, larger);
-}
-
-[[nodiscard]] std::uint32_t reversed_bytes(std::uint32_t word) noexcept {
-  return word >> 24 | (word >> 8 & 0xff00u) | (word << 8 & 0xff0000u) | word << 24;
-}
-
-[[nodiscard]] float sum_of_squares(float* values, std::uint32_t count) noexcept {
-  const std::uint32_t padded = (count + kLanes - 1) / kLanes * kLanes;
-  for (std::uint32_t i = count; i < padded; ++i) values[i] = 0;
-  float lanes[kLanes] = {};
-  for (std::uint32_t i = 0; i < padded; i += kLanes) {
-    for (std::uint32_t l = 0; l < kLanes; ++l) lanes[l] += values[i + l] * values[i + l];
-  }
-  return join_lanes(lanes, [](float a, float b) { return a + b; });
-}
-
-// Rounds one group's eight sums with a negative coordinate 3; the other eight mirror them.
-struct EntryRounder {
-  float inverse;  // 1 / step
-  float step;
-  float half;     // E / 2
-  float residual = 0;
-
-  [[nodiscard]] std::uint32_t entry(float sum) noexcept {
-    // Never negative: sum / step >= -(E + 0.5) / 2, so truncation rounds down.
-    const std::int32_t rounded = static_cast<std::int32_t>(sum * inverse + (half + 0.5f));
-    const float left = sum - (static_cast<float>(rounded) - half) * step;
-    residual = larger(residual, magnitude(left));
-    return static_cast<std::uint32_t>(rounded);
+  [[nodiscard]] Float4 range() const noexcept {
+    const Float4* q = coordinates;
+    return 2.0f * ((magnitude(q[0]) + magnitude(q[1])) + (magnitude(q[2]) + magnitude(q[3])));
   }
 };
 
+// Rounds sums of four groups to their entries and remembers the largest residual of each group.
+struct EntryRounder {
+  Float4 inverse;  // 1 / step
+  Float4 step;
+  Float4 half;     // E / 2
+  Float4 residual = {};
+
+  [[nodiscard]] Word4 entry(Float4 sum) noexcept {
+    // Never negative: sum / step >= -(E + 0.5) / 2, so truncation rounds down.
+    const Int4 rounded = truncated(sum * inverse + (half + 0.5f));
+    const Float4 left = sum - (as_floats(rounded) - half) * step;
+    residual = larger(residual, magnitude(left));
+    return reinterpret_cast<Word4>(rounded);
+  }
+
+  // Entries of the four sums low + high, as the bytes of one word.
+  [[nodiscard]] Word4 word(const Float4 (&low)[4], Float4 high) noexcept {
+    return (entry(low[0] + high) | entry(low[1] + high) << 8) |
+           (entry(low[2] + high) << 16 | entry(low[3] + high) << 24);
+  }
+};
+
+// To the nearest integer, halves away from zero.
+[[nodiscard]] Int4 rounded_away(Float4 value) noexcept {
+  const Word4 sign = reinterpret_cast<Word4>(value) & 0x80000000u;
+  return truncated(value + reinterpret_cast<Float4>(reinterpret_cast<Word4>(all4(0.5f)) | sign));
+}
+
+[[nodiscard]] Word4 reversed_bytes(Word4 word) noexcept {
+  return (word >> 24 | (word >> 8 & 0xff00u)) | ((word << 8 & 0xff0000u) | word << 24);
+}
+
+[[nodiscard]] float largest_range(const float* query, std::uint32_t groups) noexcept {
+  Float4 largest = {};
+  for (std::uint32_t g = 0; g < groups; g += 4) {
+    largest = larger(largest, FourGroups(query + std::size_t{g} * 4).range());
+  }
+  return largest4(largest);
+}
+
 }  // namespace
 
-PlaneTables build_plane_tables(const float* query, std::uint32_t groups, std::uint32_t* tables,
-                               float* residuals) noexcept {
-  const float range_max = largest_range(query, groups);
+PlaneTables build_plane_tables(const float* query, std::uint32_t groups,
+                               std::uint32_t* tables) noexcept {
+  const std::uint32_t padded = table_groups(groups);
+  const float range_max = largest_range(query, padded);
   VICINAL_ASSERT(range_max > 0);
   const float step = range_max / static_cast<float>(simd::kTableEntryMax);
-  const float inverse = 1 / step;
-  std::int32_t steps_sum = 0;
-  for (std::uint32_t g = 0; g < groups; ++g) {
-    const float* q = query + std::size_t{g} * 4;
-    const auto steps = static_cast<std::int32_t>(group_range(q) * inverse + 0.5f);
-    EntryRounder rounder{inverse, step, static_cast<float>(steps) * 0.5f};
-    // Bit t of an entry's index set: + q_t.
-    const float low0 = -q[0] - q[1];
-    const float low1 = q[0] - q[1];
-    const float low2 = q[1] - q[0];
-    const float low3 = q[0] + q[1];
-    const float high0 = -q[2] - q[3];
-    const float high1 = q[2] - q[3];
-    const std::uint32_t word0 = rounder.entry(low0 + high0) | rounder.entry(low1 + high0) << 8 |
-                                rounder.entry(low2 + high0) << 16 |
-                                rounder.entry(low3 + high0) << 24;
-    const std::uint32_t word1 = rounder.entry(low0 + high1) | rounder.entry(low1 + high1) << 8 |
-                                rounder.entry(low2 + high1) << 16 |
-                                rounder.entry(low3 + high1) << 24;
-    const std::uint32_t all = static_cast<std::uint32_t>(steps) * 0x01010101u;
-    std::uint32_t* table = tables + std::size_t{g} * 4;
-    table[0] = word0;
-    table[1] = word1;
-    table[2] = reversed_bytes(all - word1);
-    table[3] = reversed_bytes(all - word0);
-    residuals[g] = rounder.residual;
+  const Float4 inverse = all4(1 / step);
+  Int4 steps_sum = {};
+  Float4 residual2 = {};
+  for (std::uint32_t g = 0; g < padded; g += 4) {
+    const FourGroups four(query + std::size_t{g} * 4);
+    const Float4* q = four.coordinates;
+    const Int4 steps = truncated(four.range() * inverse + 0.5f);
+    EntryRounder rounder{inverse, all4(step), as_floats(steps) * 0.5f};
+    // Bit t of an entry's index set: + q_t. The eight entries with - q_3; the others mirror them.
+    const Float4 low[4] = {-q[0] - q[1], q[0] - q[1], q[1] - q[0], q[0] + q[1]};
+    const Word4 first = rounder.word(low, -q[2] - q[3]);
+    const Word4 second = rounder.word(low, q[2] - q[3]);
+    const Word4 all = reinterpret_cast<Word4>(steps) * 0x01010101u;
+    Word4 words[4] = {first, second, reversed_bytes(all - second), reversed_bytes(all - first)};
+    transpose4(words);
+    std::memcpy(tables + std::size_t{g} * 4, words, sizeof words);
     steps_sum += steps;
+    residual2 += rounder.residual * rounder.residual;
   }
   PlaneTables result;
   result.step = step;
-  result.base = -(step * 0.5f) * static_cast<float>(steps_sum);
-  result.residual2 = sum_of_squares(residuals, groups);
+  result.base = -(step * 0.5f) *
+                static_cast<float>(steps_sum[0] + steps_sum[1] + steps_sum[2] + steps_sum[3]);
+  result.residual2 = sum4(residual2);
   return result;
 }
 
 float largest_magnitude(const float* query, std::uint32_t coded_dim) noexcept {
-  VICINAL_ASSERT(coded_dim % kLanes == 0);
-  float lanes[kLanes] = {};
-  for (std::uint32_t j = 0; j < coded_dim; j += kLanes) {
-    for (std::uint32_t l = 0; l < kLanes; ++l) lanes[l] = larger(lanes[l], magnitude(query[j + l]));
+  VICINAL_ASSERT(coded_dim % 8 == 0);
+  Float4 even = {};
+  Float4 odd = {};
+  for (std::uint32_t j = 0; j < coded_dim; j += 8) {
+    even = larger(even, magnitude(load4(query + j)));
+    odd = larger(odd, magnitude(load4(query + j + 4)));
   }
-  return join_lanes(lanes, larger);
+  return largest4(larger(even, odd));
 }
 
 template <class Integer>
@@ -127,24 +115,22 @@ std::int64_t build_code_query(const float* query, const CodeLayout& layout, floa
   const std::uint32_t half = layout.groups / 2;
   const std::uint32_t half_chunks = (half + simd::kChunkGroups - 1) / simd::kChunkGroups;
   std::memset(values, 0, sizeof(Integer) * 2 * half_chunks * simd::kChunkValues);
-  std::int32_t sum = 0;  // 16,384 values of at most 2,047 fit
+  Int4 sum = {};  // 16,384 values of at most 2,047 fit
   for (std::uint32_t h = 0; h < 2; ++h) {
-    for (std::uint32_t c = 0; c < half_chunks; ++c) {
-      const std::uint32_t left = half - c * simd::kChunkGroups;
-      const std::uint32_t count = left < simd::kChunkGroups ? left : simd::kChunkGroups;
-      const float* from = query + (std::size_t{h} * half + c * simd::kChunkGroups) * 4;
-      Integer* to = values + (std::size_t{h} * half_chunks + c) * simd::kChunkValues;
+    for (std::uint32_t i = 0; i < half; i += 4) {
+      const FourGroups four(query + (std::size_t{h} * half + i) * 4);
+      const Int4 keep = first_lanes(half - i);  // beyond the half's end lie the other's groups
+      Integer* to = values +
+                    (std::size_t{h} * half_chunks + i / simd::kChunkGroups) * simd::kChunkValues +
+                    i % simd::kChunkGroups;
       for (std::uint32_t t = 0; t < simd::kGroupCoordinates; ++t) {
-        for (std::uint32_t i = 0; i < count; ++i) {
-          const float scaled = from[i * 4 + t] * factor;
-          const auto value = static_cast<std::int32_t>(scaled + (scaled < 0 ? -0.5f : 0.5f));
-          to[t * simd::kChunkGroups + i] = static_cast<Integer>(value);
-          sum += value;
-        }
+        const Int4 value = rounded_away(four.coordinates[t] * factor) & keep;
+        store4(to + t * simd::kChunkGroups, value);
+        sum += value;
       }
     }
   }
-  return sum;
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 template std::int64_t build_code_query(const float*, const CodeLayout&, float,

@@ -1,8 +1,8 @@
 // From a rotated unit query to the plane's lookup tables and to the integer code query.
 //
 // Thread safety: pure functions.
-// I1: only + - * / sqrt and truncation to integers, each value by itself, sums in a stated order: the
-//     same bits on every target, whatever the compiler vectorises.
+// I1: only + - * / and truncation to integers, each value by itself, sums in a stated order: the same
+//     bits on every target.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,16 @@ namespace vicinal::quant {
 struct PlaneTables {
   float step = 0;
   float base = 0;
-  float residual2 = 0;  // sum over groups of r_g^2
+  float residual2 = 0;  // sum over groups of r_g^2: lane g % 4, ascending g, then the lanes
 };
 
-// Writes `groups` tables of 16 bytes as four words each. `residuals` has room for groups rounded up
-// to 8.
+// Groups that take part in the tables: those of the query, rounded up to four.
+[[nodiscard]] constexpr std::uint32_t table_groups(std::uint32_t groups) noexcept {
+  return (groups + 3) / 4 * 4;
+}
+
+// Writes table_groups(groups) tables of 16 bytes, as four words each. `query` has zeros beyond its D
+// coordinates up to 4 * table_groups; their tables are zero.
 //
 // A group's 16 sums of +-q_0 +-q_1 +-q_2 +-q_3 span [-range / 2, range / 2]; one step for all groups,
 // the largest range / 63. With E = round(range / step) the entries are round(sum / step + E / 2), so
@@ -27,7 +32,7 @@ struct PlaneTables {
 // add up to E exactly. The residuals of the 16 entries therefore have the mean zero by symmetry, and
 // the base is -step / 2 * sum of E: nothing else is left to centre.
 [[nodiscard]] PlaneTables build_plane_tables(const float* query, std::uint32_t groups,
-                                             std::uint32_t* tables, float* residuals) noexcept;
+                                             std::uint32_t* tables) noexcept;
 
 // The largest |query_j| of a multiple of 8 floats.
 [[nodiscard]] float largest_magnitude(const float* query, std::uint32_t coded_dim) noexcept;

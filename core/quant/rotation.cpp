@@ -1,7 +1,6 @@
 #include "quant/rotation.hpp"
 
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -12,9 +11,9 @@
 namespace vicinal::quant {
 namespace {
 
-constexpr std::uint16_t kSourceMask = 0x7fff;
-constexpr std::uint16_t kSignBit = 0x8000;
-static_assert(kDimMax - 1 <= kSourceMask);
+constexpr std::uint16_t kSignBit = 0x8000;  // of a float, shifted down by 16
+constexpr std::uint32_t kTablesPerPair = 3;
+static_assert(kDimMax - 1 <= 0xffff, "a place fits 16 bits");
 
 [[nodiscard]] std::uint32_t largest_power_of_two(std::uint32_t at_most) noexcept {
   std::uint32_t power = 1;
@@ -22,40 +21,43 @@ static_assert(kDimMax - 1 <= kSourceMask);
   return power;
 }
 
-// Fisher-Yates over the first `permuted` of `count` places, then a sign for each place.
-void fill_table(std::uint16_t* table, std::uint32_t count, std::uint32_t permuted,
-                Random& random) noexcept {
-  VICINAL_ASSERT(permuted >= 1 && permuted <= count);
-  for (std::uint32_t j = 0; j < count; ++j) table[j] = static_cast<std::uint16_t>(j);
-  for (std::uint32_t j = permuted - 1; j > 0; --j) std::swap(table[j], table[random.below(j + 1)]);
-  std::uint64_t signs = 0;
+// Fisher-Yates.
+void fill_sources(std::uint16_t* sources, std::uint32_t count, Random& random) noexcept {
+  for (std::uint32_t j = 0; j < count; ++j) sources[j] = static_cast<std::uint16_t>(j);
+  for (std::uint32_t j = count - 1; j > 0; --j) std::swap(sources[j], sources[random.below(j + 1)]);
+}
+
+void fill_signs(std::uint16_t* signs, std::uint32_t count, Random& random) noexcept {
+  std::uint64_t drawn = 0;
   for (std::uint32_t j = 0; j < count; ++j) {
-    if (j % 64 == 0) signs = random.next();
-    if ((signs >> (j % 64)) & 1) table[j] |= kSignBit;
+    if (j % 64 == 0) drawn = random.next();
+    signs[j] = (drawn >> (j % 64)) & 1 ? kSignBit : std::uint16_t{0};
   }
 }
 
-[[nodiscard]] float flipped(float value, std::uint16_t entry) noexcept {
-  const std::uint32_t sign = static_cast<std::uint32_t>(entry & kSignBit) << 16;
-  return bit_cast<float>(bit_cast<std::uint32_t>(value) ^ sign);
+void flip(const std::uint16_t* signs, std::uint32_t count, float* x) noexcept {
+  for (std::uint32_t j = 0; j < count; ++j) {
+    const std::uint32_t sign = static_cast<std::uint32_t>(signs[j]) << 16;
+    x[j] = bit_cast<float>(bit_cast<std::uint32_t>(x[j]) ^ sign);
+  }
 }
 
-void gather(const float* from, const std::uint16_t* table, std::uint32_t count,
+void gather(const float* from, const std::uint16_t* sources, std::uint32_t count,
             float* to) noexcept {
-  for (std::uint32_t j = 0; j < count; ++j) to[j] = flipped(from[table[j] & kSourceMask], table[j]);
+  for (std::uint32_t j = 0; j < count; ++j) to[j] = from[sources[j]];
 }
 
-void scatter(const float* from, const std::uint16_t* table, std::uint32_t count,
+void scatter(const float* from, const std::uint16_t* sources, std::uint32_t count,
              float* to) noexcept {
-  for (std::uint32_t j = 0; j < count; ++j) to[table[j] & kSourceMask] = flipped(from[j], table[j]);
+  for (std::uint32_t j = 0; j < count; ++j) to[sources[j]] = from[j];
 }
 
 }  // namespace
 
 Result<Rotation> Rotation::create(std::uint32_t coded_dim, std::uint64_t seed) noexcept {
   VICINAL_ASSERT(coded_dim >= 8 && coded_dim % 8 == 0 && coded_dim <= kDimMax);
-  Result<AlignedBuffer> tables =
-      AlignedBuffer::create(std::size_t{kRounds} * coded_dim * sizeof(std::uint16_t));
+  Result<AlignedBuffer> tables = AlignedBuffer::create(std::size_t{kPairs} * kTablesPerPair *
+                                                       coded_dim * sizeof(std::uint16_t));
   if (!tables) return tables.status();
 
   Rotation rotation;
@@ -67,33 +69,55 @@ Result<Rotation> Rotation::create(std::uint32_t coded_dim, std::uint64_t seed) n
 
   // Neighbouring seeds must not give neighbouring streams.
   Random random(mix64(seed ^ 0x9e3779b97f4a7c15u));
-  for (std::uint32_t round = 0; round < kRounds; ++round) {
-    const std::uint32_t permuted = round % 2 == 0 ? coded_dim : rotation.window_;  // I1
-    fill_table(rotation.tables_.as<std::uint16_t>() + std::size_t{round} * coded_dim, coded_dim,
-               permuted, random);
+  auto* table = rotation.tables_.as<std::uint16_t>();
+  for (std::uint32_t pair = 0; pair < kPairs; ++pair) {
+    fill_sources(table, coded_dim, random);
+    fill_signs(table + coded_dim, coded_dim, random);
+    fill_signs(table + 2 * std::size_t{coded_dim}, coded_dim, random);
+    table += kTablesPerPair * coded_dim;
   }
   return rotation;
 }
 
-const std::uint16_t* Rotation::table(std::uint32_t round) const noexcept {
-  return tables_.as<std::uint16_t>() + std::size_t{round} * coded_dim_;
+const std::uint16_t* Rotation::sources(std::uint32_t pair) const noexcept {
+  return tables_.as<std::uint16_t>() + std::size_t{pair} * kTablesPerPair * coded_dim_;
+}
+
+const std::uint16_t* Rotation::signs(std::uint32_t pair, std::uint32_t second) const noexcept {
+  return sources(pair) + std::size_t{1 + second} * coded_dim_;
+}
+
+void Rotation::round(const simd::Kernels& kernels, std::uint32_t pair, std::uint32_t second,
+                     float* x) const noexcept {
+  VICINAL_DEBUG_ASSERT(pair < kPairs && second < 2);
+  flip(signs(pair, second), coded_dim_, x);
+  kernels.fwht(x + (second == 0 ? 0 : coded_dim_ - window_), window_, window_scale_);
+}
+
+void Rotation::round_inverse(const simd::Kernels& kernels, std::uint32_t pair,
+                             std::uint32_t second, float* x) const noexcept {
+  VICINAL_DEBUG_ASSERT(pair < kPairs && second < 2);
+  kernels.fwht(x + (second == 0 ? 0 : coded_dim_ - window_), window_, window_scale_);
+  flip(signs(pair, second), coded_dim_, x);
 }
 
 void Rotation::apply(const simd::Kernels& kernels, float* x, float* spare) const noexcept {
   VICINAL_ASSERT(x != spare);
-  static_assert(kRounds % 2 == 0, "the result must end up in x");
-  for (std::uint32_t round = 0; round < kRounds; ++round) {
-    gather(x, table(round), coded_dim_, spare);
-    kernels.fwht(spare + window_start(round), window_, window_scale_);
+  static_assert(kPairs % 2 == 0, "the result must end up in x");
+  for (std::uint32_t pair = 0; pair < kPairs; ++pair) {
+    gather(x, sources(pair), coded_dim_, spare);
+    round(kernels, pair, 0, spare);
+    round(kernels, pair, 1, spare);
     std::swap(x, spare);
   }
 }
 
 void Rotation::invert(const simd::Kernels& kernels, float* x, float* spare) const noexcept {
   VICINAL_ASSERT(x != spare);
-  for (std::uint32_t round = kRounds; round-- > 0;) {
-    kernels.fwht(x + window_start(round), window_, window_scale_);
-    scatter(x, table(round), coded_dim_, spare);
+  for (std::uint32_t pair = kPairs; pair-- > 0;) {
+    round_inverse(kernels, pair, 1, x);
+    round_inverse(kernels, pair, 0, x);
+    scatter(x, sources(pair), coded_dim_, spare);
     std::swap(x, spare);
   }
 }
