@@ -1,0 +1,49 @@
+// Workers of the tests, the same in Node and in a page: a script that answers calls by name.
+
+const inNode = typeof process !== 'undefined' && process.versions?.node !== undefined;
+
+async function nodeWorker() {
+  const { Worker } = await import(/* @vite-ignore */ 'node:worker_threads');
+  const worker = new Worker(new URL('./reader_worker.mjs', import.meta.url));
+  return {
+    post: (message) => worker.postMessage(message),
+    listen: (listener) => worker.on('message', listener),
+    fail: (listener) => worker.on('error', listener),
+    terminate: () => worker.terminate(),
+  };
+}
+
+function pageWorker() {
+  const worker = new Worker(new URL('./reader_worker.mjs', import.meta.url), { type: 'module' });
+  return {
+    post: (message) => worker.postMessage(message),
+    listen: (listener) => worker.addEventListener('message', (event) => listener(event.data)),
+    fail: (listener) => worker.addEventListener('error', (event) => listener(event.message)),
+    terminate: () => worker.terminate(),
+  };
+}
+
+/** A worker whose functions are called by `call(name, ...arguments)`. */
+export async function startWorker() {
+  const worker = inNode ? await nodeWorker() : pageWorker();
+  const calls = new Map();
+  let last = 0;
+  worker.listen(({ call, result, error }) => {
+    const { resolve, reject } = calls.get(call);
+    calls.delete(call);
+    if (error) reject(Object.assign(new Error(error.message), error));
+    else resolve(result);
+  });
+  worker.fail((error) => {
+    for (const { reject } of calls.values()) reject(error);
+  });
+  return {
+    call(name, ...args) {
+      return new Promise((resolve, reject) => {
+        calls.set(++last, { resolve, reject });
+        worker.post({ call: last, name, args });
+      });
+    },
+    terminate: () => worker.terminate(),
+  };
+}
