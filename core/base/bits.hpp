@@ -21,11 +21,13 @@ template <class To, class From>
   return to;
 }
 
-[[nodiscard]] constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
+template <class T>
+[[nodiscard]] constexpr T round_up(T value, std::type_identity_t<T> step) noexcept {
   return (value + step - 1) / step * step;
 }
 
-[[nodiscard]] constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) noexcept {
+template <class T>
+[[nodiscard]] constexpr T divide_up(T value, std::type_identity_t<T> by) noexcept {
   return (value + by - 1) / by;
 }
 

@@ -125,7 +125,8 @@ Result<std::shared_ptr<Core>> Image::load(std::span<const std::byte> bytes,
   if (head.rows == 0) return core;
   auto message = Message::create(quantiser, MessageKind::add, head.rows);
   if (!message.ok()) return message.status();
-  std::memcpy((*message)->ids(), payload->data() + at.ids, head.rows * sizeof(std::uint64_t));
+  std::memcpy((*message)->ids(), payload->data() + at.ids,
+              static_cast<std::size_t>(head.rows) * sizeof(std::uint64_t));
   for (std::uint64_t row = 0; row < head.rows; ++row) {
     quant::RowFactors factors;
     std::memcpy(&factors, payload->data() + at.factors + row * sizeof factors, sizeof factors);

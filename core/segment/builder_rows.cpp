@@ -166,9 +166,9 @@ SubTable* VersionBuilder::rebuild(const SubTable& old, std::uint32_t table) noex
       if (IdRoot::table_of(hash) == table) keep(hash, slot);
     }
   };
-  std::uint64_t kept = 0;
+  std::size_t kept = 0;
   for_each_kept([&](std::uint64_t, Slot) { ++kept; });
-  std::uint64_t capacity = kSubTableEntriesMin;
+  std::size_t capacity = kSubTableEntriesMin;
   while (capacity < 2 * (kept + 1)) capacity *= 2;
   if (!within_budget(capacity * sizeof(SubTable::Entry))) return nullptr;
   SubTable* fresh = made(SubTable::create(static_cast<std::uint32_t>(capacity)));
