@@ -41,8 +41,13 @@ class MessageRing {
   [[nodiscard]] bool pending() const noexcept {
     return tail_.load(seq_cst) != head_.load(relaxed);
   }
+  // A figure for statistics, 0..kCapacity.
   [[nodiscard]] std::uint32_t depth() const noexcept {
-    return tail_.load(relaxed) - head_.load(relaxed);
+    // acquire [ring-free]: the head first, and what the writer saw when it stored it: the tail read
+    // next is not behind this head. It may be a lap ahead, if the ring moved on in between.
+    const std::uint32_t head = head_.load(acquire);
+    const std::uint32_t depth = tail_.load(relaxed) - head;
+    return depth < kCapacity ? depth : kCapacity;
   }
 
  private:

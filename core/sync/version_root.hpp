@@ -71,6 +71,8 @@ class alignas(128) VersionRoot {
   [[nodiscard]] std::uint64_t sequence() const noexcept { return load_generation(); }
 
  private:
+  friend struct VersionRootSteps;  // tests take the steps one by one, in every order
+
   [[nodiscard]] std::uint64_t load_generation() const noexcept {
     return generation_.load(acquire);  // [generation] (a)
   }
