@@ -147,7 +147,7 @@ export class VectorIndex extends IndexReader {
 
   /** Removes every row that the writes before have left. */
   async clear(options: WriteOptions = {}): Promise<Receipt> {
-    return toReceipt(await this.#submit('clear', new Uint32Array(0), undefined, options));
+    return this.#write('clear', new Uint32Array(0), undefined, options);
   }
 
   /** Not in this version: UNSUPPORTED. */
@@ -225,7 +225,9 @@ export class VectorIndex extends IndexReader {
   async #write(
     kind: MessageKind, ids: IdWords, rows: RowSource | undefined, options: WriteOptions,
   ): Promise<Receipt> {
-    if (ids.length > 0) return toReceipt(await this.#submit(kind, ids, rows, options));
+    if (ids.length > 0 || kind === 'clear') {
+      return toReceipt(await this.#submit(kind, ids, rows, options));
+    }
     checkWriteOptions(options);
     throwIfAborted(options.signal);
     return this.flush();
