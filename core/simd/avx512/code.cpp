@@ -39,7 +39,8 @@ class SignGather {
 
   // Byte i of each lane: group i of the chunk at `plane`, i < groups. A vector holds four groups,
   // and the same permutation takes the row's byte of each to all its places; masks keep their
-  // shares.
+  // shares. Rejected: vpgatherdd and vpmovdb, a shuffle per vector and a joining permutation, and
+  // permutations of two vectors; all slower.
   [[nodiscard]] inline __m512i whole_chunk(const std::uint8_t* plane) const {
     __m512i signs = _mm512_permutexvar_epi8(byte_, _mm512_loadu_si512(plane));
     signs = _mm512_mask_permutexvar_epi8(signs, kShare << 4, byte_, _mm512_loadu_si512(plane + 64));

@@ -37,17 +37,15 @@ struct Words {
   }
 };
 
-inline void add_rows(v128_t words, std::uint32_t* sums) {
-  wasm_v128_store(sums, wasm_i32x4_add(wasm_v128_load(sums), wasm_u32x4_extend_low_u16x8(words)));
-  wasm_v128_store(sums + 4,
-                  wasm_i32x4_add(wasm_v128_load(sums + 4), wasm_u32x4_extend_high_u16x8(words)));
-}
-
-// Adds 16 rows' sums in order.
+// Stores 16 rows' sums in order.
 inline void fold(const Words& words, std::uint32_t* sums) {
   const v128_t even = wasm_i16x8_sub(words.all, wasm_i16x8_shl(words.odd, 8));
-  add_rows(wasm_i16x8_shuffle(even, words.odd, 0, 8, 1, 9, 2, 10, 3, 11), sums);
-  add_rows(wasm_i16x8_shuffle(even, words.odd, 4, 12, 5, 13, 6, 14, 7, 15), sums + 8);
+  const v128_t first = wasm_i16x8_shuffle(even, words.odd, 0, 8, 1, 9, 2, 10, 3, 11);
+  const v128_t second = wasm_i16x8_shuffle(even, words.odd, 4, 12, 5, 13, 6, 14, 7, 15);
+  wasm_v128_store(sums, wasm_u32x4_extend_low_u16x8(first));
+  wasm_v128_store(sums + 4, wasm_u32x4_extend_high_u16x8(first));
+  wasm_v128_store(sums + 8, wasm_u32x4_extend_low_u16x8(second));
+  wasm_v128_store(sums + 12, wasm_u32x4_extend_high_u16x8(second));
 }
 
 // At most kSpanGroups groups, padded to a multiple of four by zero tables.
@@ -57,17 +55,31 @@ inline void fold(const Words& words, std::uint32_t* sums) {
   Words high;
   const std::uint8_t* const end = plane + groups * kGroupBytes;
   do {
-    const Lookups a = look_up(plane, tables);
-    const Lookups b = look_up(plane + kGroupBytes, tables + kGroupBytes);
-    const Lookups c = look_up(plane + 2 * kGroupBytes, tables + 2 * kGroupBytes);
-    const Lookups d = look_up(plane + 3 * kGroupBytes, tables + 3 * kGroupBytes);
-    low.add(wasm_i8x16_add(wasm_i8x16_add(a.low, b.low), wasm_i8x16_add(c.low, d.low)));
-    high.add(wasm_i8x16_add(wasm_i8x16_add(a.high, b.high), wasm_i8x16_add(c.high, d.high)));
+    Lookups sum = look_up(plane, tables);
+    for (std::uint32_t step = 1; step < 4; ++step) {
+      const Lookups next = look_up(plane + step * kGroupBytes, tables + step * kGroupBytes);
+      sum.low = wasm_i8x16_add(sum.low, next.low);
+      sum.high = wasm_i8x16_add(sum.high, next.high);
+    }
+    low.add(sum.low);
+    high.add(sum.high);
     plane += 4 * kGroupBytes;
     tables += 4 * kGroupBytes;
   } while (plane < end);
   fold(low, sums);
   fold(high, sums + 16);
+}
+
+// The spans after the first one.
+[[gnu::noinline]] void add_spans(const std::uint8_t* plane, const PlaneQuery& query,
+                                 std::uint32_t* sums) {
+  for (std::uint32_t done = kSpanGroups; done < query.groups; done += kSpanGroups) {
+    std::uint32_t next[kBlockRows];
+    const std::uint32_t left = query.groups - done;
+    sum_span(plane + done * kGroupBytes, query.tables + done * kGroupBytes,
+             left < kSpanGroups ? left : kSpanGroups, next);
+    for (std::uint32_t row = 0; row < kBlockRows; ++row) sums[row] += next[row];
+  }
 }
 
 // bound.hpp's upper_bound, in its order of operations.
@@ -109,12 +121,9 @@ inline void fold(const Words& words, std::uint32_t* sums) {
 std::uint32_t plane_scan(const std::uint8_t* plane, const PlaneQuery& query,
                          const float* plane_scale, const float* plane_cosine2, std::uint32_t lanes,
                          float threshold, float* upper) noexcept {
-  std::uint32_t sums[kBlockRows] = {};
-  for (std::uint32_t done = 0; done < query.groups; done += kSpanGroups) {
-    const std::uint32_t left = query.groups - done;
-    sum_span(plane + done * kGroupBytes, query.tables + done * kGroupBytes,
-             left < kSpanGroups ? left : kSpanGroups, sums);
-  }
+  std::uint32_t sums[kBlockRows];
+  sum_span(plane, query.tables, query.groups < kSpanGroups ? query.groups : kSpanGroups, sums);
+  if (query.groups > kSpanGroups) add_spans(plane, query, sums);
   return bound_rows(sums, query, plane_scale, plane_cosine2, threshold, upper) & lanes;
 }
 
