@@ -57,8 +57,8 @@ struct PlaneQuery {
 };
 
 // A query prepared for whole codes: small integers whose products with the levels sum exactly.
-// Up to 4 bits: int8 values in -127..127 (kernels negate them) against levels biased to 0..127 (127 - level is the mirrored level).
-// 8 bits: int16 values in -2047..2047 against int16 levels.
+// Up to 4 bits: int8 values in -127..127 (kernels negate them) against levels biased to 0..127
+// (127 - level is the mirrored level). 8 bits: int16 values in -2047..2047 against int16 levels.
 struct CodeQuery {
   const std::int8_t* values8 = nullptr;    // 2 * half_chunks * 64, bits <= 4
   const std::int16_t* values16 = nullptr;  // the same count, bits == 8
