@@ -17,6 +17,9 @@ constexpr int kLloydSteps = 24;
 constexpr int kNewtonSteps = 12;
 // Steps of the numerical integral that places the first guess.
 constexpr int kGuessSteps = 4096;
+// The largest integer levels.
+constexpr std::int32_t kBiasedTop = 127;
+constexpr std::int32_t kWideTop = 8191;
 
 // base^exponent by repeated squaring: no libm, and the same order of products everywhere.
 [[nodiscard]] double power(double base, std::uint32_t exponent) noexcept {
@@ -157,6 +160,52 @@ void lloyd_max(std::uint32_t coded_dim, std::uint32_t count, double* levels) noe
   for (std::uint32_t m = 1; m < count; ++m) VICINAL_ASSERT(levels[m] > levels[m - 1]);
 }
 
+namespace {
+
+// The nearest allowed integer to `level`: any from 1 on for 8 bits; odd ones up to 4 bits, since
+// 2 * biased - 127 is odd.
+[[nodiscard]] std::int32_t nearest_level(double level, std::uint32_t bits) noexcept {
+  const std::int32_t top = bits == 8 ? kWideTop : kBiasedTop;
+  const std::int32_t rounded = bits == 8 ? static_cast<std::int32_t>(level + 0.5)
+                                         : 2 * static_cast<std::int32_t>(level * 0.5) + 1;
+  return rounded < top ? rounded : top;
+}
+
+// The coordinate that an integer level of 1 stands for: of a range about ideal top level / 127, the
+// unit with which the integer levels come nearest to the ideal ones, weighted by their cells. With
+// 4 bits the best one halves the error that rounding adds.
+[[nodiscard]] double best_unit(std::uint32_t coded_dim, std::uint32_t bits, std::uint32_t count,
+                               const double* ideal) noexcept {
+  constexpr int kCandidates = 64;
+  constexpr double kSpread = 0.001;
+  double weights[kMagnitudesMax];
+  double low = 0;
+  for (std::uint32_t m = 0; m < count; ++m) {
+    const double high = m + 1 == count ? support(coded_dim) : (ideal[m] + ideal[m + 1]) / 2;
+    weights[m] = density_moments(coded_dim, low, high).weight;
+    low = high;
+  }
+  const double exact = ideal[count - 1] / kBiasedTop;
+  double best = exact;
+  double best_error = std::numeric_limits<double>::infinity();
+  for (int candidate = -kCandidates / 2; candidate <= kCandidates / 2; ++candidate) {
+    const double unit = exact * (1 + candidate * kSpread);
+    if (nearest_level(ideal[count - 1] / unit, bits) != kBiasedTop) continue;
+    double error = 0;
+    for (std::uint32_t m = 0; m < count; ++m) {
+      const double off = nearest_level(ideal[m] / unit, bits) * unit - ideal[m];
+      error += weights[m] * off * off;
+    }
+    if (error < best_error) {
+      best = unit;
+      best_error = error;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
 Codebook::Codebook(std::uint32_t coded_dim, std::uint32_t bits) noexcept {
   VICINAL_ASSERT((bits >= 1 && bits <= 4) || bits == 8);
   levels_.bits = bits;
@@ -164,24 +213,22 @@ Codebook::Codebook(std::uint32_t coded_dim, std::uint32_t bits) noexcept {
   double ideal[kMagnitudesMax];
   lloyd_max(coded_dim, count, ideal);
 
-  largest_ = ideal[count - 1];
-  const double top = bits == 8 ? 8191 : 127;
+  unit_ = bits == 8 ? ideal[count - 1] / kWideTop : best_unit(coded_dim, bits, count, ideal);
   for (std::uint32_t m = 0; m < count; ++m) {
-    const double scaled = ideal[m] / largest_ * top;
+    const std::int32_t integer = nearest_level(ideal[m] / unit_, bits);
     if (bits == 8) {
-      levels_.wide[m] = static_cast<std::int16_t>(scaled + 0.5);
+      levels_.wide[m] = static_cast<std::int16_t>(integer);
     } else {
-      // Odd levels only: the nearest odd one, as (level + 127) / 2.
-      levels_.biased[m] = static_cast<std::uint8_t>((scaled + 127) / 2 + 0.5);
+      levels_.biased[m] = static_cast<std::uint8_t>((integer + kBiasedTop) / 2);
     }
-    VICINAL_ASSERT(level(m) >= 1 && (m == 0 || level(m) > level(m - 1)));  // I2
+    VICINAL_ASSERT(integer >= 1 && (m == 0 || integer > level(m - 1)));  // I2
   }
-  VICINAL_ASSERT(level(count - 1) == (bits == 8 ? 8191 : 127));  // I2
+  VICINAL_ASSERT(level(count - 1) == (bits == 8 ? kWideTop : kBiasedTop));  // I2
 
   for (float& threshold : levels_.thresholds) threshold = std::numeric_limits<float>::infinity();
   for (std::uint32_t m = 0; m + 1 < count; ++m) {
     const double middle = (level(m) + level(m + 1)) * 0.5;
-    levels_.thresholds[m] = static_cast<float>(middle * (largest_ / top));
+    levels_.thresholds[m] = static_cast<float>(middle * unit_);
     VICINAL_ASSERT(m == 0 || levels_.thresholds[m] > levels_.thresholds[m - 1]);  // I2
   }
 }

@@ -18,7 +18,8 @@ inline constexpr std::uint32_t kMagnitudesMax = 128;  // levels of the positive 
 
 class Codebook {
  public:
-  // `coded_dim` a multiple of 8, `bits` one of 1, 2, 3, 4, 8. Takes about a millisecond at 8 bits.
+  // `coded_dim` a multiple of 8, `bits` one of 1, 2, 3, 4, 8. Takes about a millisecond at 8
+  // bits.
   Codebook(std::uint32_t coded_dim, std::uint32_t bits) noexcept;
 
   [[nodiscard]] const simd::Levels& levels() const noexcept { return levels_; }
@@ -27,12 +28,12 @@ class Codebook {
   [[nodiscard]] std::int32_t level(std::uint32_t magnitude) const noexcept {
     return levels_.bits == 8 ? levels_.wide[magnitude] : 2 * levels_.biased[magnitude] - 127;
   }
-  // The coordinate that the largest level stands for.
-  [[nodiscard]] double largest() const noexcept { return largest_; }
+  // The coordinate of a unit vector that an integer level of 1 stands for.
+  [[nodiscard]] double unit() const noexcept { return unit_; }
 
  private:
   simd::Levels levels_;
-  double largest_ = 0;
+  double unit_ = 0;
 };
 
 // The optimal levels of the positive half before they become integers, `count` of them (1..128).
