@@ -9,7 +9,6 @@ namespace vicinal::segment {
 
 SubTable* SubTable::create(std::uint32_t entry_capacity) noexcept {
   VICINAL_ASSERT(entry_capacity >= kSubTableEntriesMin);
-  VICINAL_ASSERT((entry_capacity & (entry_capacity - 1)) == 0);
   auto* table = sync::make_object<SubTable>(0, entry_capacity * sizeof(Entry));
   if (table == nullptr) return nullptr;
   table->entry_capacity = entry_capacity;
@@ -20,9 +19,8 @@ SubTable* SubTable::create(std::uint32_t entry_capacity) noexcept {
 void SubTable::insert(std::uint64_t hash, Slot slot) noexcept {
   VICINAL_ASSERT(used < entry_capacity);
   VICINAL_ASSERT(slot.valid());
-  const std::uint32_t mask = entry_capacity - 1;
-  auto at = static_cast<std::uint32_t>(hash) & mask;
-  while (entries()[at].load(sync::relaxed) != 0) at = (at + 1) & mask;
+  std::uint32_t at = home(hash);
+  while (entries()[at].load(sync::relaxed) != 0) at = after(at);
   entries()[at].store(slot.value + 1, sync::relaxed);  // id_table.hpp I2
   ++used;
 }

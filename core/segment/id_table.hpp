@@ -27,7 +27,8 @@ inline constexpr std::uint32_t kSubTableBits = 6;
 inline constexpr std::uint32_t kSubTables = 1u << kSubTableBits;
 inline constexpr std::uint32_t kSubTableEntriesMin = 16;
 
-// `entry_capacity` (a power of two) entries follow the object.
+// `entry_capacity` entries follow the object: any count, so that a rebuilt table can be made just two
+// thirds as full as one that needs rebuilding, and a row never costs more than 8 bytes of table.
 struct SubTable : sync::Versioned {
   std::uint32_t entry_capacity = 0;
   std::uint32_t used = 0;  // the writer's count of entries
@@ -38,6 +39,17 @@ struct SubTable : sync::Versioned {
     return reinterpret_cast<const Entry*>(this + 1);
   }
   [[nodiscard]] Entry* entries() noexcept { return reinterpret_cast<Entry*>(this + 1); }
+
+  // Where a hash's chain starts: its low half scaled to the capacity.
+  [[nodiscard]] std::uint32_t home(std::uint64_t hash) const noexcept {
+    return static_cast<std::uint32_t>((hash & 0xffffffffu) * entry_capacity >> 32);
+  }
+  [[nodiscard]] std::uint32_t after(std::uint32_t at) const noexcept {
+    return at + 1 == entry_capacity ? 0 : at + 1;
+  }
+  [[nodiscard]] bool wants_rebuild() const noexcept {
+    return std::uint64_t{used} * 4 >= std::uint64_t{entry_capacity} * 3;
+  }
 
   // Null without memory.
   [[nodiscard]] static SubTable* create(std::uint32_t entry_capacity) noexcept;
@@ -63,14 +75,14 @@ struct IdRoot : sync::Versioned {
     const std::uint64_t hashed = hash(id);
     const SubTable* table = tables[table_of(hashed)];
     if (table == nullptr) return {};
-    const std::uint32_t mask = table->entry_capacity - 1;
     const SubTable::Entry* entries = table->entries();
-    for (std::uint32_t i = 0; i <= mask; ++i) {
-      const std::uint32_t entry =
-          entries[(static_cast<std::uint32_t>(hashed) + i) & mask].load(sync::relaxed);  // I2
+    std::uint32_t at = table->home(hashed);
+    for (std::uint32_t i = 0; i < table->entry_capacity; ++i) {
+      const std::uint32_t entry = entries[at].load(sync::relaxed);  // I2
       if (entry == 0) return {};
       const Slot slot{entry - 1};
       if (matches(slot, id)) return slot;
+      at = table->after(at);
     }
     return {};
   }
