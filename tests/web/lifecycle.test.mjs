@@ -127,16 +127,6 @@ describe.each(backends)('life and death, $name', ({ load }) => {
     expect(all[1].size).toBe(20);
   });
 
-  test('many indexes one after the other leave no memory behind', async () => {
-    const rows = randomRows(1, 2000, 64);
-    for (let i = 0; i < 12; ++i) {
-      const index = await VectorIndex.create({ dim: 64, bits: 8 }, load);
-      for (let j = 0; j < 6; ++j) await index.upsert(range(2000), rows);
-      expect(index.search(row(rows, 64, 5), { k: 1 }).ids[0]).toBe(5);
-      await index.close();
-    }
-  });
-
   test('an aborted create makes nothing', async () => {
     const signal = AbortSignal.abort();
     expect((await errorOf(() => VectorIndex.create({ dim }, { ...load, signal }))).code)

@@ -40,7 +40,8 @@ export class SingleHome implements Home {
     const failure = new Promise<never>((_, reject) => { failed = reject; });
     const core = await Promise.race([failure, factory({
       instantiateWasm(imports, receive) {
-        WebAssembly.instantiate(module, imports).then(receive, failed);
+        // What a foreign module lacks shows when its exports are received.
+        WebAssembly.instantiate(module, imports).then(receive).catch(failed);
         return {};
       },
     })]).catch((cause: unknown) => {

@@ -59,7 +59,7 @@ export class WriteQueue {
   readonly #index: Handle;
   readonly #waiting: Job[] = [];
   readonly #submitted = new Map<Handle, Job>();
-  #applier!: Applier;
+  #applier: Applier | undefined;
   #running = false;
   #closed = false;
   #death: VicinalError | undefined;
@@ -86,7 +86,7 @@ export class WriteQueue {
     throwIfAborted(write.signal);
     const job = new Job(write);
     this.#waiting.push(job);
-    this.#applier.setBusy(true);
+    this.#applier?.setBusy(true);
     if (this.#running) job.keep();
     else void this.#run();
     return job.done;
@@ -129,7 +129,7 @@ export class WriteQueue {
   }
 
   #rest(): void {
-    if (this.#submitted.size === 0 && this.#waiting.length === 0) this.#applier.setBusy(false);
+    if (this.#submitted.size === 0 && this.#waiting.length === 0) this.#applier?.setBusy(false);
   }
 
   /** Runs up to its first await inside the call of `add`. */
@@ -170,7 +170,7 @@ export class WriteQueue {
     }
     this.#waiting.shift();
     this.#submitted.set(job.message, job);
-    this.#applier.submitted();
+    this.#applier?.submitted();
     return 'submitted';
   }
 

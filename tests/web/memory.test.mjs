@@ -1,0 +1,86 @@
+// In a realm of its own with a small memory: what is not given back is missed soon.
+import { expect, test } from 'vitest';
+import { VectorIndex } from 'vicinal';
+import { errorOf } from './support/backends.mjs';
+import { randomRows, range, row } from './support/random.mjs';
+import { startWorker } from './support/workers.mjs';
+
+const load = { maxBytes: 16 * 2 ** 20 };
+const dim = 256;
+
+test('an index gives its memory back when it is closed', async () => {
+  const [wide, count] = [512, 1000];
+  const rows = randomRows(1, count, wide);
+  let total = 0;
+  for (let i = 0; i < 50; ++i) {
+    const index = await VectorIndex.create({ dim: wide }, load);
+    await index.add(range(count), rows);
+    await index.upsert(range(50), rows.subarray(0, 50 * wide));
+    expect(index.search(row(rows, wide, 700), { k: 1 }).ids[0]).toBe(700);
+    if (i % 3 === 0) index.snapshot();
+    if (i % 7 === 0) await index.searchAsync(row(rows, wide, 1));
+    total += index.stats().bytes.total;
+    await index.close();
+  }
+  expect(total).toBeGreaterThan(load.maxBytes);
+});
+
+test('a reader gives its stack and its slot back when it is closed', async () => {
+  const index = await VectorIndex.create({ dim }, load);
+  await index.add([1], randomRows(1, 1, dim));
+  const worker = await startWorker();
+  // 256 KiB of stack each.
+  expect(await worker.call('attachOften', index.share(), 200, 1)).toBe(200);
+  expect(index.stats().readers).toBeLessThanOrEqual(2);
+  await worker.terminate();
+  await index.close();
+});
+
+test('writes that are refused give their memory back', async () => {
+  const index = await VectorIndex.create({ dim }, load);
+  const rows = randomRows(1, 4000, dim);
+  rows[0] = NaN;
+  for (let i = 0; i < 60; ++i) {  // about 700 kB each
+    expect((await errorOf(() => index.add(range(4000), rows))).code).toBe('NOT_FINITE');
+  }
+  await index.close();
+  const narrow = await VectorIndex.create({ dim: 4 }, load);
+  const few = randomRows(1, 20_000, 4);
+  const twice = range(20_000);
+  twice[19_999] = 0;
+  for (let i = 0; i < 40; ++i) {  // about 500 kB each
+    expect((await errorOf(() => narrow.add(twice, few))).code).toBe('DUPLICATE_ID');
+  }
+  await narrow.close();
+});
+
+test('filters of any size give their memory back', async () => {
+  const index = await VectorIndex.create({ dim: 4 }, load);
+  await index.add([5], [[1, 2, 3, 4]]);
+  for (let i = 0; i < 40; ++i) {
+    const snapshot = index.snapshot();
+    const filter = snapshot.filter(range(100_000 + i));
+    expect(snapshot.search([1, 2, 3, 4], { filter }).length).toBe(1);
+    await snapshot.close();
+  }
+  await index.close();
+});
+
+test('an index beyond the budget is FULL, the index beside it goes on', async () => {
+  const rows = randomRows(1, 1000, dim);
+  const small = await VectorIndex.create({ dim }, load);
+  await small.add(range(10), rows.subarray(0, 10 * dim));
+  const large = await VectorIndex.create({ dim, bits: 8 }, load);
+  let added = 0;
+  const error = await errorOf(async () => {
+    for (; added < 2e5; added += 1000) await large.add(range(1000, added), rows);
+  });
+  expect(error.code).toBe('FULL');
+  expect(large.size).toBe(added);
+  expect(large.search(row(rows, dim, 3), { k: 1 }).ids[0]).toBe(3);
+  expect(small.search(row(rows, dim, 3), { k: 1 }).ids[0]).toBe(3);
+  await large.close();
+  await small.add(range(1000, 100), rows);
+  expect(small.size).toBe(1010);
+  await small.close();
+});
