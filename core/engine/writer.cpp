@@ -141,6 +141,7 @@ void Core::undo(Message& message, std::uint64_t rows) noexcept {
 }
 
 Status Core::apply_remove(Message& message) noexcept {
+  const segment::VersionBuilder::Savepoint savepoint = builder_.savepoint();
   std::uint64_t removed = 0;
   for (std::uint64_t i = 0; i < message.count(); ++i) {
     const segment::Slot slot = builder_.find(message.ids()[i]);
@@ -149,6 +150,7 @@ Status Core::apply_remove(Message& message) noexcept {
     const Status killed = builder_.kill(slot);
     if (!killed.ok()) {
       undo(message, i);
+      builder_.rollback(savepoint);
       return killed;
     }
     ++removed;

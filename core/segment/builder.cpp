@@ -71,6 +71,7 @@ Status VersionBuilder::begin(const Version& base) noexcept {
   }
   if (spare_version_ == nullptr || spare_tail_ == nullptr) return Status(Code::full);
   base_ = &base;
+  base_open_ = open_;
   sequence_ = base.sequence + 1;
   next_ = spare_version_;
   next_->birth = sequence_;
@@ -115,7 +116,6 @@ SegmentView* VersionBuilder::mutable_view(std::uint32_t number) noexcept {
     discard(leaf);
     leaf = fresh;
   }
-  changed_ = true;
   return &leaf->views[number % kLeafViews];
 }
 
@@ -164,7 +164,8 @@ bool VersionBuilder::open_segment(std::uint64_t rows_expected) noexcept {
 VersionBuilder::Savepoint VersionBuilder::savepoint() const noexcept {
   VICINAL_ASSERT(active());
   const SegmentView* view = open_ == nullptr ? nullptr : next_->view(open_->number());
-  return {open_, view == nullptr ? 0 : view->rows, next_->live_rows, opened_};
+  return {open_, view == nullptr ? 0 : view->rows, next_->live_rows, opened_,
+          changed_};
 }
 
 void VersionBuilder::store_signs(std::uint32_t lane, const std::uint8_t* signs) noexcept {
@@ -196,6 +197,7 @@ Status VersionBuilder::append(std::uint64_t id, const std::uint8_t* packed_row,
   store_signs(row % simd::kBlockRows, packed_row);
   view->rows = row + 1;
   ++next_->live_rows;
+  changed_ = true;
   if (view->rows % simd::kBlockRows == 0) {
     // segment.hpp I3: no published version shows this block whole, so none reads these bytes.
     std::memcpy(open_->mutable_plane(row / simd::kBlockRows), plane_.data(),
@@ -215,11 +217,14 @@ void VersionBuilder::rollback(const Savepoint& savepoint) noexcept {
   while (opened_ != savepoint.opened) {
     Segment* segment = opened_;
     opened_ = static_cast<Segment*>(segment->next);
-    *mutable_view(segment->number()) = SegmentView{};  // private since it was opened
+    SegmentView* view = mutable_view(segment->number());  // private since it was opened
+    discard_live(*view);  // of rows that were killed and revived
+    *view = SegmentView{};
     discard(segment);
   }
   open_ = savepoint.open;
   next_->live_rows = savepoint.live_rows;
+  changed_ = savepoint.changed;
   if (open_ == nullptr) return;
   now = next_->view(open_->number());
   if (now->rows == rows) return;
@@ -271,9 +276,22 @@ void VersionBuilder::retire_replaced(sync::Reclaimer& reclaimer) noexcept {
 }
 
 void VersionBuilder::abandon() noexcept {
-  VICINAL_ASSERT(active() && !changed_);
-  VICINAL_ASSERT(replaced_ == nullptr && opened_ == nullptr);
+  VICINAL_ASSERT(active());
+  end_private();
+  while (replaced_ != nullptr) {  // these are still the base's
+    Versioned* object = replaced_;
+    replaced_ = object->next;
+    object->next = nullptr;
+  }
+  opened_ = nullptr;
   next_ = nullptr;
+  open_ = base_open_;
+  if (open_ == nullptr) return;
+  const SegmentView* view = base_->view(open_->number());
+  VICINAL_ASSERT(view != nullptr && view->segment == open_);
+  if (view->tail != nullptr) {
+    std::memcpy(plane_.data(), view->tail->bytes_begin(), layout_.plane_block_bytes);
+  }
 }
 
 }  // namespace vicinal::segment

@@ -8,7 +8,8 @@
 // I3: `rollback` undoes the appends since its savepoint; `revive` undoes a kill of this transaction, and
 //     comes before the rollback that removes the row. Neither can fail. The hints that appends left in
 //     the id table stay (id_table.hpp I1).
-// I4: bytes_in_use() counts every object made and not yet ended, segments by their whole slab.
+// I4: bytes_made() less the bytes ended counts every object that exists, segments by their whole slab.
+// I5: `changed` is about what stands: what failed or was rolled back is no change.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +34,7 @@ class VersionBuilder {
     std::uint32_t open_rows;
     std::uint64_t live_rows;
     const Segment* opened;
+    bool changed;
   };
 
   // memory_bytes_max: 0 for no limit.
@@ -65,14 +67,14 @@ class VersionBuilder {
   // Marks a live row dead. FULL: nothing changed.
   Status kill(Slot slot) noexcept;
   void revive(Slot slot) noexcept;
-  // Drops every row.
+  // Drops every row; of an index that holds nothing, changes nothing. FULL: nothing changed.
   Status clear() noexcept;
 
   // Ends the transaction: the version to publish. Then `retire_replaced`, between the steps of
   // VersionRoot::publish.
   [[nodiscard]] Version* finish() noexcept;
   void retire_replaced(sync::Reclaimer& reclaimer) noexcept;
-  // Ends a transaction that changed nothing.
+  // Ends the transaction and all that it made: the newest version and the builder are as before `begin`.
   void abandon() noexcept;
 
   // Everything that only this version reaches, itself included; at the index's end.
@@ -92,9 +94,11 @@ class VersionBuilder {
   [[nodiscard]] bool reserve_hint(std::uint64_t hash) noexcept;
   [[nodiscard]] SubTable* rebuild(const SubTable& old, std::uint32_t table) noexcept;
   void store_signs(std::uint32_t lane, const std::uint8_t* signs) noexcept;
+  void discard_live(const SegmentView& view) noexcept;
   void drop_view(std::uint32_t number) noexcept;
   void drop_dead_segments() noexcept;
   void publish_tail() noexcept;
+  void end_private() noexcept;
   // Counts a fresh object; passes null through.
   template <class T>
   [[nodiscard]] T* made(T* object) noexcept {
@@ -123,6 +127,7 @@ class VersionBuilder {
   Version* spare_version_ = nullptr;
   TailPlane* spare_tail_ = nullptr;
   Segment* open_ = nullptr;  // the segment that takes rows
+  Segment* base_open_ = nullptr;  // the same at `begin`
   AlignedBuffer plane_;  // the open block's plane, one block
 };
 

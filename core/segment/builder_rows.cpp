@@ -1,5 +1,7 @@
 // The builder's removals, its id table, and the end of a whole version.
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "base/assert.hpp"
 #include "base/bits.hpp"
@@ -50,6 +52,7 @@ Status VersionBuilder::kill(Slot slot) noexcept {
   ++next_->dead_rows;
   --next_->live_rows;
   killed_ = true;
+  changed_ = true;
   return {};
 }
 
@@ -66,13 +69,16 @@ void VersionBuilder::revive(Slot slot) noexcept {
   ++next_->live_rows;
 }
 
+void VersionBuilder::discard_live(const SegmentView& view) noexcept {
+  if (view.live == nullptr) return;
+  for (const LivePage* page : view.live->pages) discard(page);
+  discard(view.live);
+}
+
 void VersionBuilder::drop_view(std::uint32_t number) noexcept {
   SegmentView* view = mutable_view(number);
   VICINAL_ASSERT(view != nullptr && view->segment != nullptr);
-  if (view->live != nullptr) {
-    for (const LivePage* page : view->live->pages) discard(page);
-    discard(view->live);
-  }
+  discard_live(*view);
   discard(view->tail);
   if (view->segment == open_) open_ = nullptr;
   VICINAL_ASSERT(view->dead <= view->rows && next_->dead_rows >= view->dead);
@@ -94,6 +100,10 @@ void VersionBuilder::drop_dead_segments() noexcept {
 
 Status VersionBuilder::clear() noexcept {
   VICINAL_ASSERT(active());
+  const auto& tables = next_->ids->tables;
+  const bool any_table = std::any_of(std::begin(tables), std::end(tables),
+                                     [](const SubTable* table) { return table != nullptr; });
+  if (!any_table) return {};  // a row would have its entry in one
   auto* ids = made(make_object<IdRoot>(sequence_));
   if (ids == nullptr) return Status(Code::full);
   for (std::uint32_t number = 0; number < next_->segment_end; ++number) {
@@ -123,14 +133,13 @@ IdRoot* VersionBuilder::mutable_ids() noexcept {
   if (fresh == nullptr) return nullptr;
   next_->ids = fresh;
   discard(old);
-  changed_ = true;
   return fresh;
 }
 
 bool VersionBuilder::reserve_hint(std::uint64_t hash) noexcept {
   const std::uint32_t index = IdRoot::table_of(hash);
   const SubTable* table = next_->ids->tables[index];
-  if (table != nullptr && table->used < table->entry_capacity / 4 * 3) return true;
+  if (table != nullptr && !table->wants_rebuild()) return true;
   IdRoot* ids = mutable_ids();
   if (ids == nullptr) return false;
   SubTable* fresh = nullptr;
@@ -168,14 +177,37 @@ SubTable* VersionBuilder::rebuild(const SubTable& old, std::uint32_t table) noex
   };
   std::size_t kept = 0;
   for_each_kept([&](std::uint64_t, Slot) { ++kept; });
-  std::size_t capacity = kSubTableEntriesMin;
-  while (capacity < 2 * (kept + 1)) capacity *= 2;
+  // Half full: it is rebuilt again after half as many inserts as it holds.
+  const std::size_t doubled = 2 * (kept + 1);
+  const std::size_t capacity = doubled < kSubTableEntriesMin ? kSubTableEntriesMin : doubled;
   if (!within_budget(capacity * sizeof(SubTable::Entry))) return nullptr;
   SubTable* fresh = made(SubTable::create(static_cast<std::uint32_t>(capacity)));
   if (fresh == nullptr) return nullptr;
   for_each_kept([&](std::uint64_t hash, Slot slot) { fresh->insert(hash, slot); });
   VICINAL_ASSERT(fresh->used == kept);
   return fresh;
+}
+
+void VersionBuilder::end_private() noexcept {
+  const auto end = [this](const Versioned* object) {
+    if (object != nullptr && object->birth == sequence_) discard(object);
+  };
+  for (std::uint32_t number = 0; number < next_->segment_end; ++number) {
+    const SegmentView* view = next_->view(number);
+    if (view == nullptr) continue;
+    if (view->live != nullptr) {
+      for (const LivePage* page : view->live->pages) end(page);
+      end(view->live);
+    }
+    end(view->tail);
+    end(view->segment);
+  }
+  for (std::uint32_t i = 0; i < next_->directory->leaf_capacity; ++i) {
+    end(next_->directory->leaves()[i]);
+  }
+  end(next_->directory);
+  for (const SubTable* table : next_->ids->tables) end(table);
+  end(next_->ids);
 }
 
 void VersionBuilder::destroy_version(Version* version) noexcept {

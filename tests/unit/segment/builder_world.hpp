@@ -1,0 +1,105 @@
+// A builder with everything it stands in, driven as the engine drives it, beside a model of plain maps.
+//
+// Thread safety: belongs to one thread.
+// I1: the model holds what each version must show; versions are compared with it in full.
+// I2: every byte that the builder says is in use is reached from somewhere (unreached_bytes() == 0).
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "segment/builder.hpp"
+#include "sync/reader_slots.hpp"
+#include "sync/reclaimer.hpp"
+#include "sync/version_root.hpp"
+
+namespace vicinal::test {
+
+// What a row must read back as.
+struct PlainRow {
+  std::vector<std::uint8_t> packed;
+  quant::RowFactors factors;
+};
+using Model = std::map<std::uint64_t, PlainRow>;
+
+// Reads a live row out of a version, one sign at a time.
+[[nodiscard]] PlainRow read_row(const segment::Version& version, segment::Slot slot,
+                                const quant::CodeLayout& layout);
+[[nodiscard]] bool same_row(const PlainRow& a, const PlainRow& b);
+
+// Compares everything that a version shows; `absent`: ids to look for beside the model's.
+[[nodiscard]] testing::AssertionResult shows(const segment::Version& version, const Model& model,
+                                             std::span<const std::uint64_t> absent,
+                                             const quant::CodeLayout& layout);
+
+class BuilderWorld {
+ public:
+  BuilderWorld(std::uint32_t dim, std::uint32_t bits, std::uint64_t memory_bytes_max = 0);
+  BuilderWorld(const BuilderWorld&) = delete;
+  BuilderWorld& operator=(const BuilderWorld&) = delete;
+  ~BuilderWorld();
+
+  // One transaction: `begin`, any number of edits, then `commit`.
+  Status begin();
+  // Rows with fresh random contents, each in place of the row with its id if there is one. Undoes
+  // everything on a failure, or on purpose after `give_up_after` rows. An id may stand there twice.
+  Status upsert(std::span<const std::uint64_t> ids, std::uint64_t give_up_after = ~std::uint64_t{0});
+  // As many ids as are there; undoes everything on a failure, or on purpose.
+  Status remove(std::span<const std::uint64_t> ids, std::uint64_t give_up_after = ~std::uint64_t{0});
+  Status clear();
+  // Publishes, or abandons what changed nothing. Whether a version was published.
+  bool commit();
+  // Gives the whole transaction up, whatever it changed.
+  void abandon();
+
+  // Pins the newest version together with its model.
+  void pin();
+  void unpin(std::size_t at);
+  [[nodiscard]] std::size_t pinned() const { return pins_.size(); }
+  std::uint64_t reclaim();
+
+  // The version under construction answers as the model: live rows and find.
+  [[nodiscard]] testing::AssertionResult working_state_is_right() const;
+  [[nodiscard]] testing::AssertionResult newest_is_right() const;
+  [[nodiscard]] testing::AssertionResult pinned_are_right() const;
+  [[nodiscard]] std::int64_t unreached_bytes() const;
+
+  [[nodiscard]] const segment::Version& newest() const;
+  [[nodiscard]] segment::VersionBuilder& builder() { return builder_; }
+  [[nodiscard]] const quant::CodeLayout& layout() const { return layout_; }
+  [[nodiscard]] const Model& model() const { return model_; }
+  // Ids that any version may be asked for beside its own.
+  std::vector<std::uint64_t> universe;
+  Random random;
+
+ private:
+  struct Pinned {
+    std::uint32_t slot;
+    const segment::Version* version;
+    Model model;
+  };
+  struct Replaced {
+    std::uint64_t id;
+    segment::Slot slot;  // invalid: nothing was replaced
+  };
+
+  [[nodiscard]] PlainRow random_row();
+  void undo(std::span<const Replaced> replaced, const segment::VersionBuilder::Savepoint& savepoint);
+
+  quant::CodeLayout layout_;
+  sync::VersionRoot root_;
+  sync::ReaderSlots slots_;
+  segment::VersionBuilder builder_;
+  sync::Reclaimer reclaimer_;
+  Model model_;     // of the version under construction, else of the newest
+  Model newest_;    // of the newest
+  std::vector<Pinned> pins_;
+};
+
+}  // namespace vicinal::test
