@@ -54,6 +54,10 @@ const char* metric_name(Metric metric) {
   return kNames[static_cast<int>(metric)];
 }
 
+// Seeds of a case's rows and queries; small, since JSON numbers are doubles.
+std::uint64_t rows_seed(const Case& one) { return one.seed % 1000 * 2 + 1; }
+std::uint64_t queries_seed(const Case& one) { return rows_seed(one) + 1; }
+
 // Multiples of 2^-23 in [-1, 1): exact in float and easily made in any language.
 std::vector<float> coordinates(std::uint64_t seed, std::size_t count) {
   Random random(seed);
@@ -104,7 +108,7 @@ Index make_index(const Case& one, std::size_t batch) {
   options.bits = one.bits;
   options.seed = one.seed;
   Index index = Index::create(options).value();
-  const auto rows = coordinates(one.seed * 2 + 1, std::size_t{one.rows} * one.dim);
+  const auto rows = coordinates(rows_seed(one), std::size_t{one.rows} * one.dim);
   for (std::size_t first = 0; first < one.rows; first += batch) {
     const std::size_t count = std::min<std::size_t>(batch, one.rows - first);
     std::vector<std::uint64_t> ids(count);
@@ -120,7 +124,7 @@ Index make_index(const Case& one, std::size_t batch) {
 std::string run(const Case& one, std::size_t batch) {
   Index index = make_index(one, batch);
   Reader reader = index.reader();
-  const auto queries = coordinates(one.seed * 2 + 2, std::size_t{kQueries} * one.dim);
+  const auto queries = coordinates(queries_seed(one), std::size_t{kQueries} * one.dim);
   SearchOptions options;
   options.k = one.k;
   std::vector<std::string> ids;
@@ -135,9 +139,9 @@ std::string run(const Case& one, std::size_t batch) {
   std::ostringstream text;
   text << "{\"name\":\"" << one.name << "\",\"options\":{\"dim\":" << one.dim
        << ",\"metric\":\"" << metric_name(one.metric) << "\",\"bits\":" << int{one.bits}
-       << ",\"seed\":" << one.seed << "},\n\"rows\":{\"seed\":" << one.seed * 2 + 1
+       << ",\"seed\":" << one.seed << "},\n\"rows\":{\"seed\":" << rows_seed(one)
        << ",\"count\":" << one.rows << "},\"removed\":" << list(removed_ids(one))
-       << ",\n\"queries\":{\"seed\":" << one.seed * 2 + 2 << ",\"count\":" << kQueries
+       << ",\n\"queries\":{\"seed\":" << queries_seed(one) << ",\"count\":" << kQueries
        << "},\"k\":" << one.k << ",\n\"ids\":" << list(ids) << ",\n\"scores\":\""
        << base64(scores) << "\"}";
   return text.str();
