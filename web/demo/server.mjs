@@ -1,0 +1,55 @@
+// npm run demo [-- PORT]: serves the demo page on the loopback interface, with the headers that
+// give a page shared memory.
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const demo = fileURLToPath(new URL('.', import.meta.url));
+const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
+
+const types = {
+  '.html': 'text/html; charset=utf-8', '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8', '.mjs': 'text/javascript; charset=utf-8',
+  '.json': 'application/json', '.wasm': 'application/wasm',
+};
+
+const headers = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+  'Content-Security-Policy': "default-src 'self'; script-src 'self' 'wasm-unsafe-eval';"
+    + " worker-src 'self'; style-src 'self'; img-src 'self' data:",
+  'Cache-Control': 'no-store',
+};
+
+/** The file that an address means, or undefined for one that is not ours to serve. */
+function fileOf(url) {
+  const name = decodeURIComponent(new URL(url, 'http://localhost').pathname);
+  const inDist = name.startsWith('/dist/');
+  const root = inDist ? dist : demo;
+  const file = path.join(root, inDist ? name.slice('/dist/'.length) : name);
+  if (!file.startsWith(root)) return undefined;
+  return name.endsWith('/') ? path.join(file, 'index.html') : file;
+}
+
+async function answer(request, response) {
+  try {
+    const file = fileOf(request.url);
+    const { size } = await stat(file);
+    const type = types[path.extname(file)] ?? 'application/octet-stream';
+    response.writeHead(200, { ...headers, 'Content-Type': type, 'Content-Length': size });
+    createReadStream(file).pipe(response);
+  } catch {
+    response.writeHead(404, headers).end('not found\n');
+  }
+}
+
+const server = createServer(answer);
+server.on('error', (error) => {
+  console.error(`The demo could not be served: ${error.message}`);
+  process.exitCode = 1;
+});
+server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
+  console.log(`The demo is at http://127.0.0.1:${server.address().port}/ (Ctrl+C ends it)`);
+});
