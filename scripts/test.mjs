@@ -12,7 +12,7 @@ import { setUp } from './setup.mjs';
 const FULL_SCALE = '20';
 const TEST_TIMEOUT_S = 300;
 const SANITIZER_ENV = {
-  ASAN_OPTIONS: 'detect_stack_use_after_return=1:strict_string_checks=1',
+  ASAN_OPTIONS: 'detect_stack_use_after_return=1:allocator_may_return_null=1',
   UBSAN_OPTIONS: 'print_stacktrace=1',
   TSAN_OPTIONS: 'halt_on_error=1:second_deadlock_stack=1',
 };
@@ -28,7 +28,7 @@ async function ctest(directory, { label = '.', launcher = [] } = {}) {
   const report = reportFile(`${directory}.xml`);
   const timeout_s = TEST_TIMEOUT_S * Number(process.env.VICINAL_TEST_SCALE);
   const [command, ...args] = [...launcher, 'ctest', '--test-dir', inRoot('build', directory),
-    '-j', '2', '--timeout', String(timeout_s), '-L', label, '--output-on-failure', '--quiet',
+    '-j', '2', '--timeout', String(timeout_s), '-L', label, '--output-on-failure',
     '--output-junit', report];
   const code = await run(command, args, { env: SANITIZER_ENV });
   return countStage(report, countJunit, code);
