@@ -1,7 +1,7 @@
-// The quantiser of one rotated coordinate: levels and thresholds that minimise the mean squared error
-// (Lloyd, "Least squares quantization in PCM", 1982; Max, "Quantizing for minimum distortion", 1960)
-// for the density of a coordinate of a uniformly random unit vector in D dimensions,
-// (1 - t^2)^((D - 3) / 2) on [-1, 1]. Nothing is learned from the data.
+// The quantiser of one rotated coordinate: levels and thresholds that minimise the mean squared
+// error (Lloyd, "Least squares quantization in PCM", 1982; Max, "Quantizing for minimum
+// distortion", 1960) for the density of a coordinate of a uniformly random unit vector in D
+// dimensions, (1 - t^2)^((D - 3) / 2) on [-1, 1]. Nothing is learned from the data.
 //
 // Thread safety: immutable.
 // I1: computed with + - * / sqrt of doubles in a fixed order: the same bits on every target.

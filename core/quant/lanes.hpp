@@ -1,5 +1,5 @@
-// Four floats or integers side by side, for code that every target must run well without a kernel of
-// its own: the compiler's vector types, which become SSE2, NEON, SIMD128 or plain scalars.
+// Four floats or integers side by side, for code that every target must run well without a kernel
+// of its own: the compiler's vector types, which become SSE2, NEON, SIMD128 or plain scalars.
 //
 // Thread safety: values.
 // I1: each lane is computed as the scalar expression would be: the same bits on every target.

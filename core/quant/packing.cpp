@@ -54,8 +54,8 @@ void pack_nibble(const std::uint8_t* codes, std::uint32_t groups, std::uint32_t 
   }
 }
 
-// Puts each coordinate's component, `width` bits from bit t * width of its group's value, at `shift`
-// of its code.
+// Puts each coordinate's component, `width` bits from bit t * width of its group's value, at
+// `shift` of its code.
 void spread(std::uint32_t value, std::uint32_t width, std::uint32_t shift,
             std::uint8_t* group_codes) noexcept {
   for (std::uint32_t t = 0; t < simd::kGroupCoordinates; ++t) {

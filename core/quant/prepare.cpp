@@ -36,7 +36,7 @@ struct QueryScratch {
   }
 };
 
-// The metric's part of the score, and the shape of the arrays; all else stays 0, as for the query 0.
+// The metric's part of the score and the shape of the arrays; all else is 0, as for a zero query.
 [[nodiscard]] PreparedQuery empty_query(const CodeLayout& layout, Metric metric, double length,
                                         const QueryScratch& scratch) noexcept {
   PreparedQuery prepared;

@@ -1,7 +1,7 @@
 // Turns vectors into codes and queries into tables: rotation, codebook, encoding, preparation.
 //
-// Thread safety: a Quantiser is immutable after create and may be used by any number of threads, each
-// with scratch of its own.
+// Thread safety: a Quantiser is immutable after create and may be used by any number of threads,
+// each with scratch of its own.
 // I1: the same input gives the same bytes on every target, thread and batch size.
 // I2: no function but create and its destructor allocates.
 #pragma once
@@ -48,8 +48,8 @@ class Quantiser {
 
   // Scratch that `encode` and `decode` need; aligned to 64.
   [[nodiscard]] std::size_t encode_scratch_bytes() const noexcept;
-  // One valid vector of dim floats -> packed_row_bytes and the factors. cosine: the length counts as
-  // 1. The zero vector gives factors of 0.
+  // One valid vector of dim floats -> packed_row_bytes and the factors. cosine: the length counts
+  // as 1. The zero vector gives factors of 0.
   void encode(const float* vector, std::byte* scratch, std::uint8_t* packed_row,
               RowFactors* factors) const noexcept;
 

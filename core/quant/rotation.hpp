@@ -1,15 +1,15 @@
 // A fixed random orthogonal transform of D coordinates, cheap to apply: after it the coordinates of
 // any vector look like those of a uniformly random direction, which is what the codebook is for.
 //
-// Two pairs of rounds, each round (permutation, signs, fast Walsh-Hadamard transform). The transform
-// takes a power of two, P: the largest that is <= D. A pair's first round transforms the window
-// [0, P), its second the window [D - P, D); P > D / 2, so the two together cover everything whatever
-// the factors of D are. (Blocks of the largest power of two that divides D would be, at D = 1032,
-// blocks of 8.)
+// Two pairs of rounds, each round (permutation, signs, fast Walsh-Hadamard transform). The
+// transform takes a power of two, P: the largest that is <= D. A pair's first round transforms the
+// window [0, P), its second the window [D - P, D); P > D / 2, so the two together cover everything
+// whatever the factors of D are. (Blocks of the largest power of two that divides D would be, at D
+// = 1032, blocks of 8.)
 //
 // Thread safety: immutable after create.
-// I1: only a pair's first round permutes: what its window leaves out then lies in the second round's
-//     window, and no coordinate escapes a pair. (With a permutation before every round, one
+// I1: only a pair's first round permutes: what its window leaves out then lies in the second
+//     round's window, and no coordinate escapes a pair. (With a permutation before every round, one
 //     coordinate in 16 would escape all four at a D just below a power of two.)
 // I2: orthogonal in structure: permutation, signs, and Hadamard matrices scaled by 1 / sqrt(P).
 // I3: the same seed gives the same transform, and the same input the same bits, on every target.

@@ -1,5 +1,5 @@
-// Encoded rows in blocks of 32, and their scores one by one: the plain form of what segments and scans
-// do, to test them and the quantiser against.
+// Encoded rows in blocks of 32, and their scores one by one: the plain form of what segments and
+// scans do, to test them and the quantiser against.
 //
 // Thread safety: immutable after construction, but for the scratch that `score` is given.
 #pragma once

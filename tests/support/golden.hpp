@@ -1,6 +1,6 @@
 // Checksums of everything that must be equal to the bit on every target: codebooks, encoded rows,
-// their factors, prepared queries, scores and bounds. Seeded inputs; nothing of the standard library
-// that rounds differently elsewhere.
+// their factors, prepared queries, scores and bounds. Seeded inputs; nothing of the standard
+// library that rounds differently elsewhere.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -22,8 +22,8 @@ struct VectorSet {
   [[nodiscard]] const float* row(std::size_t i) const noexcept { return values.data() + i * dim; }
 };
 
-// About normal with variance 1: the sum of twelve uniform numbers, less six. No libm, so that golden
-// inputs are equal everywhere.
+// About normal with variance 1: the sum of twelve uniform numbers, less six. No libm, so that
+// golden inputs are equal everywhere.
 [[nodiscard]] inline float random_normal(Random& random) noexcept {
   std::int64_t sum = 0;
   for (int i = 0; i < 12; ++i) sum += static_cast<std::int64_t>(random.next() >> 44);

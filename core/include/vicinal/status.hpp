@@ -13,8 +13,8 @@
 
 namespace vicinal {
 
-// The codes of the public surface, the same in C++, in C and in TypeScript. Values are part of the C
-// ABI and of the WebAssembly boundary: append, never renumber.
+// The codes of the public surface, the same in C++, in C and in TypeScript. Values are part of the
+// C ABI and of the WebAssembly boundary: append, never renumber.
 enum class Code : std::uint8_t {
   ok = 0,
   dimension = 1,      // a row or query of the wrong length

@@ -12,8 +12,8 @@
 namespace vicinal {
 
 inline constexpr std::uint32_t kDimMax = 16384;
-// A coordinate's magnitude must stay below this; the squares of 16,384 of them fit a double, and the
-// products of two such vectors' lengths fit a float.
+// A coordinate's magnitude must stay below this; the squares of 16,384 of them fit a double, and
+// the products of two such vectors' lengths fit a float.
 inline constexpr float kMagnitudeLimit = 1e16f;
 
 enum class Metric : std::uint8_t { cosine = 0, ip = 1, l2 = 2 };

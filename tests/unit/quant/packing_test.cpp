@@ -95,7 +95,8 @@ TEST(Packing, KernelsFindEveryCoordinateWhereItWasPacked) {
       std::vector<std::int8_t> values8(2 * chunks * 64 + simd::kOverread);
       std::vector<std::int16_t> values16(values8.size());
       const std::uint32_t in_half = j / 4 % half;
-      const std::uint32_t at = (j / 4 / half * chunks + in_half / 16) * 64 + j % 4 * 16 + in_half % 16;
+      const std::uint32_t chunk = j / 4 / half * chunks + in_half / 16;
+      const std::uint32_t at = chunk * 64 + j % 4 * 16 + in_half % 16;
       values8[at] = 1;
       values16[at] = 1;
       const simd::CodeQuery query{values8.data(), values16.data(), groups, chunks, 1};

@@ -70,7 +70,8 @@ TEST(Rotation, MapsAxesToOrthonormalVectors) {
     for (std::uint32_t j = 0; j < dim; ++j) columns.push_back(rotated(*rotation, unit(dim, j)));
     for (std::uint32_t i = 0; i < dim; ++i) {
       for (std::uint32_t j = 0; j <= i; ++j) {
-        ASSERT_NEAR(dot(columns[i], columns[j]), i == j ? 1 : 0, 1e-6) << dim << ' ' << i << ' ' << j;
+        ASSERT_NEAR(dot(columns[i], columns[j]), i == j ? 1 : 0, 1e-6)
+            << dim << ' ' << i << ' ' << j;
       }
     }
   }
