@@ -2,8 +2,11 @@
 //
 // Thread safety: any thread.
 // I1: a waiter reads `value`, looks for work, and sleeps only while `value` is unchanged; a ringer
-//     makes its work visible first, then changes `value` (both seq_cst: with acquire and release
-//     alone the look and the change could pass each other and the wake-up be lost) [event].
+//     makes its work visible first, then changes `value` [event]. Every ring changes it and wakes,
+//     so release and acquire would do for the event alone: who reads the new value sees the work.
+//     seq_cst is for skipping the wake when nobody sleeps, or looking at words that are not behind
+//     the value: there the look and the change could pass each other and the wake-up be lost
+//     (tests/model/event.pml shows both).
 // I2: every wait has a bound in microseconds; waking early is always allowed.
 #pragma once
 
