@@ -42,6 +42,7 @@ enum class Code : std::uint8_t {
 //   dimension: a = length found, b = length expected      not_finite: a = row, b = coordinate
 //   duplicate_id, unknown_id: a = the id                   bad_option: a = an OptionName
 //   busy, full: a = the amount in use, b = its limit       io: a = errno
+//   full with b = 0: the system had no memory for the a bytes asked for
 class [[nodiscard]] Status {
  public:
   constexpr Status() noexcept = default;
