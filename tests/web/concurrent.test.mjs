@@ -38,6 +38,25 @@ describe.each(withThreads)('concurrency, $name', ({ load }) => {
     await Promise.all(workers.map((worker) => worker.terminate()));
   });
 
+  test('negative control: groups that are written in two steps are noticed', async () => {
+    const groupRows = 37;
+    const index = await create({ dim }, load);
+    const rows = randomRows(1, groupRows, dim);
+    const worker = await startWorker();
+    await worker.call('attach', index.share());
+    const flag = new Int32Array(new SharedArrayBuffer(4));
+    let noticed;
+    worker.call('watchGroups', flag, groupRows, rows.slice(0, dim), 1000)
+      .catch((error) => { noticed = error; });
+    for (let i = 0; noticed === undefined; i = (i + 1) % 8) {
+      await index.add(range(20, i * groupRows), rows.subarray(0, 20 * dim));
+      await index.add(range(17, i * groupRows + 20), rows.subarray(20 * dim));
+      if (i === 7) await index.clear();
+    }
+    expect(noticed.message).toMatch(/has 20 of 37 rows/);
+    await worker.terminate();
+  });
+
   test('attach and close, many times in many workers, beside a writer', async () => {
     const index = await create({ dim }, load);
     await index.add([1], randomRows(1, 1, dim));

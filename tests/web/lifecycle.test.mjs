@@ -199,7 +199,10 @@ describe.each(withThreads)('sharing, $name', ({ load }) => {
     const worker = await startWorker();
     await worker.call('attach', handle);
     await index.close();
-    expect((await errorOf(() => worker.call('search', query))).code).toBe('CLOSED');
+    for (const name of ['search', 'searchAsync', 'has', 'stats']) {
+      expect((await errorOf(() => worker.call(name, name === 'has' ? 1 : query))).code)
+        .toBe('CLOSED');
+    }
     expect((await errorOf(() => worker.call('attach', handle))).code).toBe('CLOSED');
     expect((await errorOf(() => VectorIndex.attach(handle))).code).toBe('CLOSED');
     await worker.terminate();

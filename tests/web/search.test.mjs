@@ -24,7 +24,9 @@ describe.each(backends)('searching, $name', ({ load }) => {
     }
   });
 
-  test.each(['cosine', 'ip', 'l2'])('rows of unit length find themselves under %s', async (metric) => {
+  const metrics = ['cosine', 'ip', 'l2'];
+
+  test.each(metrics)('rows of unit length find themselves under %s', async (metric) => {
     const dim = 33;
     const count = 200 * scale;
     const rows = randomRows(newSeed(metric), count, dim);

@@ -8,6 +8,7 @@ import { readHalfVectors, readIntVectors } from './vectors.mjs';
 const readers = 2;
 const phaseMs = 3000;
 const batch = 100;
+const few = 20;
 const k = 10;
 
 const say = (line = '') => console.log(line);
@@ -30,6 +31,7 @@ async function loadWords() {
   };
 }
 
+const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 const range = (first, length) => Array.from({ length }, (_, i) => first + i);
 
 /** A thread that attaches to the index and searches whenever it is told to. */
@@ -74,23 +76,20 @@ async function phase(title, searchers, work) {
   return results;
 }
 
-/** Adds the second half in batches, and takes out and puts back some rows after each of them. */
+/** Adds the second half in batches, and takes out and puts back a few words after each of them. */
 async function write(index, { base, words }) {
   const { dim, rows } = base;
   const half = words.length / 2;
   const part = (first, length) => rows.subarray(first * dim, (first + length) * dim);
-  const until = performance.now() + phaseMs;
-  let writes = 0;
-  for (let next = half; next < words.length || performance.now() < until; ++writes) {
-    if (next < words.length) {
-      await index.add(range(next, batch), part(next, batch));
-      next += batch;
-    }
-    const first = (writes * 7919) % (half - batch);
-    await index.remove(range(first, batch));
-    await index.add(range(first, batch), part(first, batch));
+  const steps = half / batch;
+  for (let step = 0; step < steps; ++step) {
+    const next = half + step * batch;
+    await index.add(range(next, batch), part(next, batch));
+    const first = (step * 7919) % (half - few);
+    await index.remove(range(first, few));
+    await index.add(range(first, few), part(first, few));
+    await pause(phaseMs / steps);
   }
-  return writes;
 }
 
 function recall(index, { queries, truth }) {
@@ -136,19 +135,19 @@ async function main() {
   const searchers = range(0, readers).map(() => new Searcher());
   const handle = index.share();
   await Promise.all(searchers.map((one) => one.start(handle, queries.rows, base.dim)));
-  const idle = () => new Promise((resolve) => { setTimeout(resolve, phaseMs); });
+  const idle = () => pause(phaseMs);
   await phase(`writer idle, ${count(half)} words`, searchers, idle);
   started = performance.now();
-  let writes = 0;
   const busy = await phase(`writer busy, ${count(half)} to ${count(words.length)} words`,
-    searchers, async () => { writes = await write(index, data); });
+    searchers, () => write(index, data));
   const wrote = seconds(started);
   await phase(`writer idle, ${count(words.length)} words`, searchers, idle);
   const versions = Math.max(...busy.map((one) => one.versions));
   say();
-  say(`The writer added the other ${count(half)} words in batches of ${batch} and took ${batch} words`);
-  say(`out and put them back ${count(writes)} times, in ${wrote}. A reader met up to`);
-  say(`${count(versions)} of the ${count(index.sequence)} versions, each as a whole.`);
+  const all = count(index.sequence);
+  say(`The writer added the other ${count(half)} words in batches of ${batch}; after each it took`);
+  say(`${few} words out and put them back: ${all} versions in ${wrote}. A reader met up to`);
+  say(`${count(versions)} of them, each as a whole.`);
   say();
 
   say('Nearest words:');

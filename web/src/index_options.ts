@@ -90,7 +90,7 @@ function checkSimd(simd: unknown): Simd {
 
 function checkThreads(threads: unknown): boolean | undefined {
   if (threads === undefined || typeof threads === 'boolean') return threads;
-  if (Number.isSafeInteger(threads) && (threads as number) >= 0) return true;
+  if (Number.isSafeInteger(threads) && (threads as number) >= 0) return undefined;
   throw badOption('threads', threads, 'true, false or an integer >= 0');
 }
 

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { Filter } from './filter.js';
 
 /** A row's name: a safe non-negative integer as number, or 0 <= id < 2^64 as bigint. */
@@ -57,9 +58,9 @@ export interface LoadOptions {
    */
   worker?: URL | string | WorkerLike;
   /**
-   * false: the thread-less build. true, or a number: UNSUPPORTED where shared memory is missing. By
-   * default threads where the platform has them. The number is reserved for the size of a pool of
-   * helpers and has no other effect in this version.
+   * false: the thread-less build. true: UNSUPPORTED where shared memory is missing. By default
+   * threads where the platform has them. A number is reserved for the size of a pool of helpers and
+   * means the default in this version.
    */
   threads?: boolean | number;
   /** Default 'auto'. 'relaxed' is UNSUPPORTED in this version; 'scalar' needs threads. */

@@ -173,8 +173,8 @@ export class VectorIndex extends IndexReader {
    * @throws VicinalError UNSUPPORTED without threads, CLOSED.
    */
   share(): SharedIndex {
-    this.#parts.queue.check();
-    const { home, index, shape, worker } = this.#parts;
+    const { home, index, shape, worker, queue } = this.#parts;
+    queue.checkOpen();
     const parts: SharedParts = {
       vicinal: 'shared-index', abi: kAbiVersion, heap: home.share(), index, shape, worker,
     };

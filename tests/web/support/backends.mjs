@@ -1,4 +1,5 @@
-// The back ends that every test of the surface runs on, and indexes that are closed after their test.
+// The back ends that every test of the surface runs on, and indexes that are closed after their
+// test.
 import { VectorIndex } from 'vicinal';
 import { onTestFinished } from 'vitest';
 

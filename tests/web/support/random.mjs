@@ -1,4 +1,5 @@
-// Seeded data, the same on every platform. A test prints the seed it used, so that it can be run again.
+// Seeded data, the same on every platform. A test prints the seed it used, so that it can be run
+// again.
 
 export const scale = Number(import.meta.env?.VICINAL_TEST_SCALE ?? 1);
 

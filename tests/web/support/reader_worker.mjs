@@ -32,6 +32,7 @@ const functions = {
     return (await reader.searchAsync(query, options)).ids;
   },
   has: (id) => reader.has(id),
+  stats: () => reader.stats(),
   /** Searches until the flag is set; sequences may only rise. */
   watchGroups(flag, groupRows, query, rowsMax) {
     let searches = 0;

@@ -169,11 +169,11 @@ export class IndexReader implements Reader, AsyncDisposable {
 
   /** A moment's figures of the whole index, also on a snapshot. */
   stats(): Stats {
-    this.#handle();
+    this.#backend.refresh(this.#handle());  // CLOSED when the index is
     const found = this.#backend.stats(this.#parts.index);
-    const { size, sequence } = { size: found.rows, sequence: found.sequence };
     return {
-      size, sequence,
+      size: found.rows,
+      sequence: found.sequence,
       dead: found.dead,
       bytes: {
         segments: found.segmentBytes, idTable: found.idTableBytes, versions: found.versionBytes,

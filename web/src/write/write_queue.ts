@@ -74,9 +74,14 @@ export class WriteQueue {
     this.#applier = applier;
   }
 
+  /** CLOSED. */
+  checkOpen(): void {
+    if (this.#closed) throw closedError('index');
+  }
+
   /** CLOSED, or what has ended the writer. */
   check(): void {
-    if (this.#closed) throw closedError('index');
+    this.checkOpen();
     if (this.#death) throw this.#death;
   }
 
@@ -145,7 +150,9 @@ export class WriteQueue {
         this.#drop(job, error);
         continue;
       }
-      if (step === 'submitted') continue;
+      if (step === 'submitted' && performance.now() < deadline) continue;
+      // Jobs behind this one came while it ran, and have their copies.
+      if (this.#waiting.length === 0) continue;
       await (step === 'queue is full' ? this.#room() : yieldToLoop());
       deadline = performance.now() + kSliceMs;
     }
