@@ -34,6 +34,7 @@ struct Scratch::Buffers {
   AlignedBuffer scores;   // float, the result
   AlignedBuffer masks;    // std::uint32_t by block: the lanes that a filter allows
   AlignedBuffer touched;  // std::uint32_t: blocks whose mask is not 0
+  AlignedBuffer deferred; // DeferredRow
   AlignedBuffer decode;   // a packed row and the quantiser's scratch
 };
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "search/buffers.hpp"
@@ -58,6 +59,28 @@ class BlockFactors {
   } copy_;  // set where a block is copied
 };
 
+// The first guess at the final threshold is made after so many bytes of sign planes, while they are in
+// the second-level cache, or so many rows; the next ones each time twice as many rows are seen.
+constexpr std::size_t kFirstSettleBytes = std::size_t{256} << 10;
+constexpr std::uint64_t kFirstSettleRows = 4096;
+// Rows that may be deferred: 256 KiB of them.
+constexpr std::uint64_t kDeferredMax = 32768;
+static_assert(kDeferredMax >= 2 * kFirstSettleRows);
+// Lines of a deferred row's plane that are fetched ahead; the hardware follows.
+constexpr std::size_t kPlaneLinesAhead = 8;
+
+// How many of the best k of all rows to expect among `seen` of `all` rows, if those were drawn at
+// random: the mean, a standard deviation, and a few. Too many, and rows are scored that a later
+// threshold would have skipped; too few, and rows are deferred that must be scored anyway.
+[[nodiscard]] std::size_t expected_best(std::size_t k, std::uint64_t seen,
+                                        std::uint64_t all) noexcept {
+  constexpr std::size_t kFew = 3;
+  VICINAL_ASSERT(seen <= all && all > 0);
+  const double part = static_cast<double>(seen) / static_cast<double>(all);
+  const double mean = static_cast<double>(k) * part;
+  return std::min(k, static_cast<std::size_t>(mean + std::sqrt(mean)) + kFew);
+}
+
 [[nodiscard]] bool is_exhaustive(const SearchOptions& options, bool zero_query) noexcept {
   return options.exhaustive || zero_query || options.certainty > kCertaintyMax;
 }
@@ -65,14 +88,25 @@ class BlockFactors {
 }  // namespace
 
 Scan::Scan(const Version& version, const quant::Quantiser& quantiser,
-           const quant::PreparedQuery& query, TopRows& top) noexcept
+           const quant::PreparedQuery& query, TopRows& top, DeferredRows& deferred, std::size_t k,
+           std::uint64_t eligible) noexcept
     : version_(version),
       query_(query),
       kernels_(quantiser.kernels()),
       levels_(quantiser.levels()),
       code_dot_(kernels_.code_dot[simd::bits_index(quantiser.layout().bits)]),
       rest_bytes_(quantiser.layout().rest_bytes),
-      top_(top) {}
+      top_(top),
+      deferred_(deferred),
+      k_(k),
+      eligible_(eligible),
+      settle_next_(std::min<std::uint64_t>(kFirstSettleRows,
+                                           kFirstSettleBytes / quantiser.layout().sign_bytes)),
+      level_(std::numeric_limits<float>::infinity()) {}
+
+std::size_t Scan::deferred_places(std::uint64_t eligible) noexcept {
+  return static_cast<std::size_t>(std::min(eligible, kDeferredMax)) + kBlockRows;
+}
 
 Status Scan::search(const Version& version, const quant::Quantiser& quantiser,
                     std::span<const float> query, const SearchOptions& options, Scratch& scratch,
@@ -93,13 +127,16 @@ Status Scan::search(const Version& version, const quant::Quantiser& quantiser,
   Status status = reserve(buffers.rows, places * sizeof(Hit));
   if (status.ok()) status = reserve(buffers.ids, k * sizeof(std::uint64_t));
   if (status.ok()) status = reserve(buffers.scores, k * sizeof(float));
+  const bool asked = is_exhaustive(options, false);
+  const std::size_t deferred_places = asked ? 0 : Scan::deferred_places(eligible);
+  if (status.ok()) status = reserve(buffers.deferred, deferred_places * sizeof(DeferredRow));
   if (!status.ok()) return status;
 
-  const bool asked = is_exhaustive(options, false);
   const quant::PreparedQuery prepared =
       quantiser.prepare(query.data(), asked ? 0 : options.certainty, buffers.prepare.data());
   TopRows top({buffers.rows.as<Hit>(), places}, k, options.min_score, options.after);
-  Scan scan(version, quantiser, prepared, top);
+  DeferredRows deferred({buffers.deferred.as<DeferredRow>(), deferred_places});
+  Scan scan(version, quantiser, prepared, top, deferred, k, eligible);
   scan.run(options.filter ? &allowed : nullptr, is_exhaustive(options, prepared.zero));
 
   const std::size_t count =
@@ -119,7 +156,8 @@ void Scan::run(const AllowedRows* allowed, bool exhaustive) noexcept {
   }
   visit_blocks(allowed, [this](const SegmentView& view, std::uint32_t block,
                                std::uint32_t lanes) { scan_plane(view, block, lanes); });
-  score_waiting();
+  settle(k_);
+  VICINAL_ASSERT(deferred_.size() == 0 && waiting_count_ == 0);
 }
 
 template <class Visit>
@@ -159,14 +197,76 @@ void Scan::scan_plane(const SegmentView& view, std::uint32_t block, std::uint32_
   rows_estimated_ += static_cast<std::uint32_t>(std::popcount(lanes));
   for (; reached != 0; reached &= reached - 1) {
     const auto lane = static_cast<std::uint32_t>(std::countr_zero(reached));
-    collect(view, block * kBlockRows + lane, plane, upper[lane]);
+    const std::uint32_t row = block * kBlockRows + lane;
+    if (upper[lane] < level_) {
+      deferred_.push(upper[lane], segment::Slot::of(view.segment->number(), row));
+    } else {
+      wait_for(*view.segment, row, plane, upper[lane]);
+    }
+  }
+  if (rows_estimated_ >= settle_next_ || deferred_.room() < kBlockRows) settle_seen();
+}
+
+void Scan::settle_seen() noexcept {
+  if (rows_estimated_ >= settle_next_) {
+    settle_next_ = 2 * rows_estimated_;
+    settle(expected_best(k_, rows_estimated_, eligible_));
+  }
+  if (deferred_.room() < kBlockRows) make_room();
+}
+
+// Until half of the places for deferred rows are free. The best are scored bit by bit: each bit raises
+// the threshold, below which others drop out.
+void Scan::make_room() noexcept {
+  constexpr std::size_t kBit = kDeferredMax / 16;
+  hold(k_);
+  for (;;) {
+    if (top_.size() >= k_) top_.tighten();
+    deferred_.drop_below(top_.threshold());
+    if (deferred_.room() >= kDeferredMax / 2) return;
+    score_deferred(deferred_.take_best(std::min(kBit, deferred_.size())));
   }
 }
 
-void Scan::collect(const SegmentView& view, std::uint32_t row, const std::uint8_t* plane,
-                   float upper) noexcept {
+// Scores deferred rows, best bound first, until `count` rows are held or none is left.
+void Scan::hold(std::size_t count) noexcept {
+  VICINAL_DEBUG_ASSERT(count > 0 && count <= k_);
+  score_waiting();
+  // Twice as many in each turn: far behind `after` few of the scored rows are held.
+  for (std::size_t turn = 0; top_.size() < count && deferred_.size() > 0; turn *= 2) {
+    turn = std::max(turn, count - top_.size());
+    score_deferred(deferred_.take_best(std::min(turn, deferred_.size())));
+  }
+}
+
+// Makes the count-th best score so far the level, and scores what was deferred and reaches it. With
+// count == k nothing stays deferred.
+void Scan::settle(std::size_t count) noexcept {
+  hold(count);
+  if (top_.size() >= k_) top_.tighten();
+  level_ = top_.size() < count ? top_.threshold()
+                               : std::max(top_.threshold(), top_.nth_score(count));
+  deferred_.drop_below(top_.threshold());
+  score_deferred(deferred_.take_from(level_));
+  if (count == k_) deferred_.clear();  // below the level, which k rows reach
+}
+
+void Scan::score_deferred(std::span<const DeferredRow> rows) noexcept {
+  for (const DeferredRow& row : rows) {
+    const SegmentView* view = version_.view(row.slot.segment());
+    VICINAL_DEBUG_ASSERT(view != nullptr);
+    const std::uint8_t* plane = view->plane(row.slot.row() / kBlockRows);
+    for (std::size_t line = 0; line < kPlaneLinesAhead; ++line) {
+      __builtin_prefetch(plane + line * kCacheLineBytes);
+    }
+    wait_for(*view->segment, row.slot.row(), plane, row.upper);
+  }
+  score_waiting();
+}
+
+void Scan::wait_for(const segment::Segment& segment, std::uint32_t row, const std::uint8_t* plane,
+                    float upper) noexcept {
   VICINAL_DEBUG_ASSERT(waiting_count_ < kWaitingMax);
-  const segment::Segment& segment = *view.segment;
   const std::uint8_t* rest = segment.rest(row);
   for (std::size_t at = 0; at < rest_bytes_; at += kCacheLineBytes) __builtin_prefetch(rest + at);
   __builtin_prefetch(segment.scales() + row);

@@ -46,6 +46,18 @@ class TopRows {
   // Below it no row can enter.
   [[nodiscard]] float threshold() const noexcept { return threshold_; }
 
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  // Raises the threshold to the k-th score; at least k rows are held. Linear in what is held.
+  void tighten() noexcept { select(); }
+
+  // The nth best score held, 1 <= n <= size(). Linear in what is held.
+  [[nodiscard]] float nth_score(std::size_t n) noexcept {
+    VICINAL_ASSERT(n > 0 && n <= size_);
+    std::nth_element(buffer_, buffer_ + (n - 1), buffer_ + size_, precedes);
+    return buffer_[n - 1].score;
+  }
+
   // `score` is finite and not below threshold().
   void offer(float score, std::uint64_t id) noexcept {
     VICINAL_DEBUG_ASSERT(score >= threshold_);
@@ -70,7 +82,7 @@ class TopRows {
   static constexpr std::size_t kSlackPart = 4;
 
   void select() noexcept {
-    VICINAL_ASSERT(size_ > k_ && size_ <= capacity_);
+    VICINAL_ASSERT(size_ >= k_ && size_ <= capacity_);
     std::nth_element(buffer_, buffer_ + (k_ - 1), buffer_ + size_, precedes);
     size_ = k_;
     worst_ = buffer_[k_ - 1];
