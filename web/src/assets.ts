@@ -41,9 +41,3 @@ function spawnForeignWorker(url: URL): Worker {
   worker.addEventListener('message', () => URL.revokeObjectURL(address), { once: true });
   return worker;
 }
-
-/** Emscripten's module factory, loaded by those who need it only. */
-export async function importSingleFactory(): Promise<unknown> {
-  // @ts-ignore: built from C++, beside this file when both are.
-  return (await import('./vicinal-single.js') as { default: unknown }).default;
-}

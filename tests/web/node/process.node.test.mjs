@@ -11,7 +11,7 @@ const index = await VectorIndex.create({ dim: 4 }, { maxBytes: 2 ** 26 });
 await index.add([1, 2], [[1, 2, 3, 4], [4, 3, 2, 1]]);
 `;
 
-/** Runs a module in a process of its own: output, status, and the signal that stopped it, if any. */
+/** Runs a module in a process of its own: output, status, and the signal that stopped it. */
 function run(code, flags = []) {
   return new Promise((resolve) => {
     execFile(process.execPath, [...flags, '--input-type=module', '--eval', prelude + code],

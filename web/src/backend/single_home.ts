@@ -1,9 +1,9 @@
 // Indexes in the memory of the thread-less module: one realm, one thread.
-import { importSingleFactory } from '../assets.js';
 import { VicinalError } from '../errors.js';
 import type { FoundRows } from '../hits.js';
 import { yieldToLoop } from '../platform/environment.js';
 import type { SearchRequest } from '../search_options.js';
+import { singleFactory } from '../single_factory.js';
 import type { LoadOptions } from '../types.js';
 import type { Handle } from './core_backend.js';
 import { kCoreFunctions, missingFunction, type CoreExports } from './core_exports.js';
@@ -12,11 +12,6 @@ import { InlineWriter } from './inline_writer.js';
 import { WasmBackend } from './wasm_backend.js';
 
 type SingleModule = CoreExports & { readonly HEAPU8: Uint8Array };
-type SingleFactory = (options: {
-  instantiateWasm(
-    imports: WebAssembly.Imports, receive: (instance: WebAssembly.Instance) => void,
-  ): object;
-}) => Promise<SingleModule>;
 
 export class SingleHome implements Home {
   readonly backend: WasmBackend;
@@ -35,10 +30,9 @@ export class SingleHome implements Home {
 
   /** VERSION, FULL. */
   static async create(module: WebAssembly.Module): Promise<SingleHome> {
-    const factory = await importSingleFactory() as SingleFactory;
     let failed: ((cause: unknown) => void) | undefined;
     const failure = new Promise<never>((_, reject) => { failed = reject; });
-    const core = await Promise.race([failure, factory({
+    const loaded = await Promise.race([failure, singleFactory({
       instantiateWasm(imports, receive) {
         // What a foreign module lacks shows when its exports are received.
         WebAssembly.instantiate(module, imports).then(receive).catch(failed);
@@ -48,11 +42,11 @@ export class SingleHome implements Home {
       throw new VicinalError('VERSION', 'the WebAssembly module does not fit this package',
         { cause });
     });
-    const missing = missingFunction(core, kCoreFunctions);
+    const missing = missingFunction(loaded, kCoreFunctions);
     if (missing !== undefined) {
       throw new VicinalError('VERSION', `the WebAssembly module has no ${missing}`);
     }
-    return new SingleHome(core);
+    return new SingleHome(loaded as SingleModule);
   }
 
   share(): never {

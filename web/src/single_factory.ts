@@ -1,0 +1,14 @@
+// The thread-less module's factory, made by Emscripten. Imported statically, though few need it:
+// bundlers that make one classic script of a worker refuse whatever is imported on demand.
+
+// @ts-ignore: built from C++, beside this file when both are.
+import factory from './vicinal-single.js';
+
+/** What the thread-less module looks like from outside. */
+export type SingleFactory = (options: {
+  instantiateWasm(
+    imports: WebAssembly.Imports, receive: (instance: WebAssembly.Instance) => void,
+  ): object;
+}) => Promise<{ readonly HEAPU8: Uint8Array }>;
+
+export const singleFactory: SingleFactory = factory as SingleFactory;
