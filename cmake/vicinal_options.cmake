@@ -2,14 +2,13 @@
 
 option(VICINAL_TESTS "Build the GoogleTest programs" OFF)
 option(VICINAL_COMMAND "Build the command line tool" ON)
-option(VICINAL_NODE "Build the Node-API addon" OFF)
 option(VICINAL_WERROR "Treat warnings as errors" OFF)
 option(BUILD_SHARED_LIBS "Build vicinal as a shared library" OFF)
 set(VICINAL_SANITIZE "" CACHE STRING "Sanitizers: empty, address,undefined or thread")
 set(VICINAL_ATOMICS "plain" CACHE STRING "plain, or counted: sync/atomic.hpp counts its operations")
 set_property(CACHE VICINAL_ATOMICS PROPERTY STRINGS plain counted)
-set(VICINAL_WASM "threads" CACHE STRING "WebAssembly build: threads, scalar, relaxed or single")
-set_property(CACHE VICINAL_WASM PROPERTY STRINGS threads scalar relaxed single)
+set(VICINAL_WASM "threads" CACHE STRING "WebAssembly build: threads, scalar or single")
+set_property(CACHE VICINAL_WASM PROPERTY STRINGS threads scalar single)
 
 if(CMAKE_SYSTEM_NAME STREQUAL "Emscripten")
   set(VICINAL_TARGET_WASM ON)

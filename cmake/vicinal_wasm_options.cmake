@@ -1,8 +1,8 @@
 # Flags of the WebAssembly builds. One build directory per module: they differ in threads and SIMD,
 # and every object depends on both.
 
-if(NOT VICINAL_WASM MATCHES "^(threads|scalar|relaxed|single)$")
-  message(FATAL_ERROR "VICINAL_WASM=${VICINAL_WASM}: use threads, scalar, relaxed or single")
+if(NOT VICINAL_WASM MATCHES "^(threads|scalar|single)$")
+  message(FATAL_ERROR "VICINAL_WASM=${VICINAL_WASM}: use threads, scalar or single")
 endif()
 
 # Wasm exceptions together with threads catch in no engine; the core uses neither them nor RTTI.
