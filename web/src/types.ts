@@ -50,7 +50,11 @@ export interface LoadOptions {
   signal?: AbortSignal;
   /** Called while the WebAssembly file arrives; not called when it is loaded already. */
   onProgress?(p: { loadedBytes: number; totalBytes?: number }): void;
-  /** Where the WebAssembly file is, or its content. By default beside this package's code. */
+  /**
+   * Where the WebAssembly file is, or its content. By default beside this package's code. It has to
+   * be the file of the build that is loaded: vicinal.wasm with threads, vicinal-scalar.wasm with
+   * `simd: 'scalar'`, vicinal-single.wasm without threads; another one is BAD_OPTION or VERSION.
+   */
   wasm?: URL | string | Response | ArrayBuffer | WebAssembly.Module;
   /**
    * Where `vicinal/worker` is, or a module worker that runs it and belongs to this index from now

@@ -77,6 +77,8 @@ test('what cannot be had is IO, what is damaged CORRUPT, what is another\'s VERS
   const empty = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]).buffer;
   expect(await codeOf({ wasm: empty })).toBe('VERSION');
   expect(await codeOf({ wasm: empty, threads: false })).toBe('VERSION');
+  expect(await codeOf({ wasm: wasmUrl, threads: false })).toBe('BAD_OPTION');
+  expect(await codeOf({ wasm: new URL('vicinal-single.wasm', dist) })).toBe('BAD_OPTION');
   expect(await codeOf({ worker: new URL('none.js', dist) })).toBe('IO');
   await works({});
 });

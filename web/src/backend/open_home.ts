@@ -72,14 +72,30 @@ export async function openHome(plan: LoadPlan, options: LoadOptions): Promise<Ho
   return abortable(home, options.signal);
 }
 
+/** BAD_OPTION when the caller gave the file of the other build. */
+function checkBuild(module: WebAssembly.Module, variant: Variant): void {
+  const isMemory = ({ kind }: { kind: string }): boolean => kind === 'memory';
+  const forThreads = WebAssembly.Module.imports(module).some(isMemory);
+  const forSingle = WebAssembly.Module.exports(module).some(isMemory);
+  if (variant === 'single' ? forThreads : forSingle) {
+    throw new VicinalError('BAD_OPTION', `wasm: found the build ${forThreads ? 'with' : 'without'}`
+      + ` threads, expected the one ${forThreads ? 'without' : 'with'}: it is used here because`
+      + ` ${variant === 'single' ? 'there is no shared memory' : 'there is shared memory'}`
+      + ' or because `threads` says so');
+  }
+}
+
 async function openSingle(source: ModuleSource): Promise<Home> {
-  return SingleHome.create(await source.compile());
+  const module = await source.compile();
+  checkBuild(module, 'single');
+  return SingleHome.create(module);
 }
 
 async function openThreads(
   source: ModuleSource, plan: LoadPlan, options: LoadOptions,
 ): Promise<Home> {
   const module = await source.compile();
+  checkBuild(module, 'threads');
   const id = heapId();
   const instance = await ThreadInstance.create(id, createMemory(plan.maxBytes), module);
   const home = new ThreadHome(instance, workerAddress(options.worker));
