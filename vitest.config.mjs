@@ -6,6 +6,7 @@ import { defineConfig } from 'vitest/config';
 
 const scale = Number(process.env.VICINAL_TEST_SCALE ?? '1');
 const testTimeout = 60_000 * scale;
+const env = { VICINAL_TEST_SCALE: String(scale) };
 
 // Tests import what is shipped: the built package, under the name its users write.
 const alias = [{
@@ -50,7 +51,7 @@ export default defineConfig({
     projects: [
       nodeProject('node', ['tests/web/**/*.test.mjs'], {
         exclude: ['**/*.browser.test.mjs'],
-        env: { VICINAL_TEST_SCALE: String(scale) },
+        env,
       }),
       nodeProject('tidy', ['tests/tidy/**/*.test.mjs']),
       nodeProject('cli', ['tests/cli/**/*.test.mjs']),
@@ -60,11 +61,11 @@ export default defineConfig({
         server: { headers },
         resolve: { alias },
         optimizeDeps: { noDiscovery: true },
-        define: { 'import.meta.env.VICINAL_TEST_SCALE': JSON.stringify(String(scale)) },
         test: {
           name: 'chromium',
           include: ['tests/web/**/*.test.mjs'],
           exclude: ['**/*.node.test.mjs'],
+          env,
           testTimeout,
           hookTimeout: testTimeout,
           browser: {

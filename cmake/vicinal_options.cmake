@@ -22,6 +22,8 @@ endif()
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_EXTENSIONS OFF)
 if(NOT VICINAL_TARGET_WASM)
   # For the shared library. In WebAssembly it would put every address behind a table.
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
