@@ -106,13 +106,15 @@ Result<std::uint32_t> Core::take_lane() noexcept {
 
 void Core::give_lane_back(std::uint32_t lane) noexcept { lane_claims_.give_back(lane); }
 
+Status Core::check(const Message& message) const noexcept {
+  if (closed()) return Status(Code::closed);
+  return message.kind() == MessageKind::add ? message.check_distinct_ids() : Status();
+}
+
 Status Core::submit(std::uint32_t lane, Message& message) noexcept {
   VICINAL_ASSERT(lane_claims_.taken(lane));
-  if (closed()) return Status(Code::closed);
-  if (message.kind() == MessageKind::add) {
-    const Status distinct = message.check_distinct_ids();
-    if (!distinct.ok()) return distinct;
-  }
+  const Status checked = check(message);
+  if (!checked.ok()) return checked;
   if (!lanes_[lane].load(sync::acquire)->try_push(&message)) {  // [lane]
     return Status(Code::busy, kLaneMessages, kLaneMessages);
   }
@@ -134,19 +136,36 @@ std::uint32_t Core::pump(std::uint64_t budget_us) noexcept {
   const std::uint32_t completed = run_batch(budget_us);
   if (completed == 0) reclaim();
   token_.give_back();
+  if (any_pending()) doorbell_.ring();  // I5
   return completed;
 }
 
 std::uint64_t Core::drive(const Message* until) noexcept {
   std::uint64_t completed = 0;
-  // Stopping early is safe: the other producers wake up every kWaitUsMax and drive themselves.
+  bool left = false;
+  // Stopping early is safe: waiting producers wake up every kWaitUsMax and drive themselves.
   while (until == nullptr || !until->completion.done()) {
-    if (!token_.try_acquire()) break;
+    if (!token_.try_acquire()) return completed;  // its holder looks again
     completed += run_batch(kBatchUsMax);
     token_.give_back();
-    if (!any_pending()) break;
+    left = any_pending();
+    if (!left) break;
   }
+  if (left) doorbell_.ring();  // I5
   return completed;
+}
+
+bool Core::apply_alone(Message& message) noexcept {
+  if (!token_.try_acquire()) return false;
+  message.status = check(message);
+  if (message.status.ok()) {
+    Message* refused = nullptr;
+    (void)run_version(&message, 0, &refused);
+    VICINAL_ASSERT(refused == nullptr && message.completion.done());
+  }
+  token_.give_back();
+  if (any_pending()) doorbell_.ring();  // I5
+  return true;
 }
 
 Status Core::write_and_wait(Message& message) noexcept {
@@ -156,7 +175,9 @@ Status Core::write_and_wait(Message& message) noexcept {
     if (lane.ok()) give_lane_back(*lane);
     if (submitted.ok()) break;
     if (submitted.code() != Code::busy) return submitted;
-    // Lanes or ring are full: work off what is there, or wait for whoever does.
+    // Queues may keep every lane for as long as they live.
+    if (!lane.ok() && apply_alone(message)) return message.status;
+    // The ring is full, or another thread is at work: work off what is there, or wait for it.
     const std::uint32_t seen = doorbell_.prepare();
     if (drive(nullptr) == 0) doorbell_.wait(seen, kWaitUsMax);
   }

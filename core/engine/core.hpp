@@ -2,9 +2,12 @@
 //
 // Thread safety: every method from any thread, unless it says otherwise.
 // I1: the token's holder alone touches the builder and the reclaimer.
-// I2: a batch of messages becomes one version; each message is applied whole or not at all.
+// I2: a batch of messages becomes one version, or several where one frees what the next needs; each
+//     message is applied whole or not at all.
 // I3: a message is completed after the version that shows it was published.
 // I4: after close() no write is accepted and no search answered; memory goes with the last owner.
+// I5: whoever stops working while messages wait rings the doorbell: a pump that was refused may have
+//     gone to sleep on it.
 #pragma once
 
 #include <cstdint>
@@ -79,8 +82,15 @@ class Core {
 
   [[nodiscard]] bool any_pending() const noexcept;
   [[nodiscard]] std::uint32_t run_batch(std::uint64_t budget_us) noexcept;
+  // One version of `first` and what waits behind it; `refused`: did not fit, to begin the next one.
+  [[nodiscard]] std::uint32_t run_version(Message* first, std::uint64_t deadline_ns,
+                                          Message** refused) noexcept;
+  // Applies a message that found no lane, past the messages that wait. False: the role is taken.
+  [[nodiscard]] bool apply_alone(Message& message) noexcept;
   [[nodiscard]] Message* next_message() noexcept;
   void apply(Message& message) noexcept;
+  // What a message may be refused for before the writer sees it.
+  [[nodiscard]] Status check(const Message& message) const noexcept;
   Status apply_rows(Message& message) noexcept;
   Status apply_remove(Message& message) noexcept;
   Status apply_clear(Message& message) noexcept;

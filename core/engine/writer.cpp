@@ -1,4 +1,6 @@
 // The writer's role: a batch of messages in, one version out.
+#include <algorithm>
+
 #include "base/assert.hpp"
 #include "engine/core.hpp"
 #include "platform/clock.hpp"
@@ -10,6 +12,8 @@ namespace {
 // costs that reader a miss.
 constexpr std::uint64_t kReclaimObjects = 256;
 constexpr std::uint64_t kReclaimBytes = std::uint64_t{1} << 20;
+// A longer budget is as good as none, and this one in nanoseconds cannot overflow.
+constexpr std::uint64_t kBudgetUsMax = std::uint64_t{3600} * 1000 * 1000;
 
 }  // namespace
 
@@ -27,10 +31,20 @@ Message* Core::next_message() noexcept {
 }
 
 std::uint32_t Core::run_batch(std::uint64_t budget_us) noexcept {
-  Message* first = next_message();
-  if (first == nullptr) return 0;
+  const std::uint64_t deadline_ns =
+      platform::monotonic_ns() + std::min(budget_us, kBudgetUsMax) * 1000;
+  std::uint32_t completed = 0;
+  for (Message* first = next_message(); first != nullptr;) {
+    Message* refused = nullptr;
+    completed += run_version(first, deadline_ns, &refused);
+    first = refused;  // once more, when what the version before it freed is free
+  }
+  return completed;
+}
+
+std::uint32_t Core::run_version(Message* first, std::uint64_t deadline_ns,
+                                Message** refused) noexcept {
   const auto& base = static_cast<const segment::Version&>(*root_.newest());
-  const std::uint64_t deadline_ns = platform::monotonic_ns() + budget_us * 1000;
   Status allowed = check_retired();
   if (allowed.ok()) allowed = builder_.begin(base);
 
@@ -43,6 +57,12 @@ std::uint32_t Core::run_batch(std::uint64_t budget_us) noexcept {
       message->status = allowed;
     } else {
       apply(*message);
+      if (message->status.code() == Code::full && builder_.changed()) {
+        // How writes are batched must not decide: alone it might find memory that the others gave up.
+        VICINAL_ASSERT(count > 0);
+        *refused = message;
+        break;
+      }
     }
     message->next = nullptr;
     if (last != nullptr) last->next = message;
@@ -52,10 +72,11 @@ std::uint32_t Core::run_batch(std::uint64_t budget_us) noexcept {
   }
   if (builder_.active()) publish();
   const std::uint64_t sequence = root_.newest()->sequence;
-  for (Message* message = first; message != nullptr;) {
+  for (Message* message = first; count > 0;) {
     Message* next = message->next;  // a completed message is its producer's again
     message->receipt.sequence = sequence;
     message->completion.complete();
+    if (message == last) break;
     message = next;
   }
   return count;
@@ -78,8 +99,9 @@ void Core::reclaim() noexcept {
 }
 
 Status Core::check_retired() noexcept {
-  // Under a memory budget whatever can be freed is freed before anything is refused.
-  if (options_.memory_bytes_max != 0 || reclaimer_.bytes() >= kReclaimBytes) reclaim();
+  // Whatever can be freed is freed before anything is refused.
+  const bool near = reclaimer_.bytes() > options_.retired_bytes_max;
+  if (options_.memory_bytes_max != 0 || near || reclaimer_.bytes() >= kReclaimBytes) reclaim();
   if (reclaimer_.bytes() <= options_.retired_bytes_max) return {};
   return Status(Code::busy, reclaimer_.bytes(), options_.retired_bytes_max);
 }
