@@ -26,6 +26,11 @@ namespace vicinal::c {
   return {static_cast<std::uint32_t>(status.code()), 0, status.a(), status.b()};
 }
 
+// A code of the caller's, who may name one that does not exist.
+[[nodiscard]] inline Code to_code(std::uint32_t code) noexcept {
+  return static_cast<Code>(code <= 255 ? code : 255);
+}
+
 inline void set(vicinal_status* to, const Status& status) noexcept {
   if (to != nullptr) *to = to_c(status);
 }

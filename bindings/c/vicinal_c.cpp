@@ -13,6 +13,7 @@ using vicinal::Status;
 using vicinal::c::make_handle;
 using vicinal::c::set;
 using vicinal::c::to_c;
+using vicinal::c::to_code;
 
 namespace {
 
@@ -69,12 +70,12 @@ extern "C" {
 uint32_t vicinal_abi_version(void) { return VICINAL_ABI_VERSION; }
 
 const char* vicinal_code_name(uint32_t code) {
-  return vicinal::code_name(static_cast<Code>(code));
+  return vicinal::code_name(to_code(code));
 }
 
 size_t vicinal_status_message(const vicinal_status* status, char* text, size_t bytes) {
   const std::string sentence =
-      Status(static_cast<Code>(status->code), status->a, status->b).message();
+      Status(to_code(status->code), status->a, status->b).message();
   if (bytes != 0) {
     const size_t kept = std::min(sentence.size(), bytes - 1);
     std::memcpy(text, sentence.data(), kept);
@@ -108,6 +109,7 @@ vicinal_index* vicinal_index_create(const vicinal_index_options* options, vicina
   }
   vicinal::IndexOptions wanted;
   wanted.dim = known.dim;
+  if (known.bits == 0) known.bits = wanted.bits;
   wanted.bits = static_cast<std::uint8_t>(known.bits > 255 ? 255 : known.bits);
   wanted.metric = static_cast<vicinal::Metric>(known.metric > 255 ? 255 : known.metric);
   wanted.originals =

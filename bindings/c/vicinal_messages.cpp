@@ -37,6 +37,9 @@ float* vicinal_message_staging(vicinal_message* message, uint32_t* rows) {
 vicinal_status vicinal_message_encode(vicinal_message* message, uint64_t first,
                                       const float* vectors, uint64_t rows) {
   const auto dim = message->index->index.options().dim;
+  if (rows > message->write.ids().size()) {  // also bounds the product below
+    return to_c(Status(Code::bad_option, static_cast<uint64_t>(vicinal::OptionName::ids_length)));
+  }
   return to_c(message->write.encode(first, {vectors, static_cast<size_t>(rows) * dim}));
 }
 

@@ -1,0 +1,34 @@
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+
+#include "c_calls.h"
+
+namespace vicinal::test {
+namespace {
+
+constexpr int kPassed = 0;  // anything else is the line of c_calls.c that failed
+
+TEST(C, AnIndexIsMadeWrittenSharedAndFreed) { EXPECT_EQ(c_indexes(), kPassed); }
+
+TEST(C, ReadersSearchFilterPageAndOutliveTheirIndex) { EXPECT_EQ(c_searches(), kPassed); }
+
+TEST(C, MessagesAreFilledInPartsAndPumped) { EXPECT_EQ(c_messages(), kPassed); }
+
+TEST(C, StructsOfOlderCallersAreFilledUpAndOfNewerOnesRefused) {
+  EXPECT_EQ(c_struct_sizes(), kPassed);
+}
+
+TEST(C, TextsAreCutToTheirRoomAndUnknownCodesAreUnknown) { EXPECT_EQ(c_texts(), kPassed); }
+
+TEST(C, AFileIsSavedAndOpened) {
+  const std::string path = testing::TempDir() + "vicinal_c_test.vic";
+  EXPECT_EQ(c_files(path.c_str()), kPassed);
+  std::remove(path.c_str());
+}
+
+TEST(C, AfterCloseEveryCallSaysSo) { EXPECT_EQ(c_closing(), kPassed); }
+
+}  // namespace
+}  // namespace vicinal::test
