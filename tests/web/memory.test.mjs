@@ -25,6 +25,26 @@ test('an index gives its memory back when it is closed', async () => {
   expect(total).toBeGreaterThan(load.maxBytes);
 });
 
+test('negative control: indexes that stay open fill the memory, create is FULL', async () => {
+  const [wide, count] = [512, 1000];
+  const rows = randomRows(1, count, wide);
+  const open = [];
+  const error = await errorOf(async () => {
+    for (;;) {
+      open.push(await VectorIndex.create({ dim: wide }, load));
+      await open.at(-1).add(range(count), rows);
+    }
+  });
+  expect(error.code).toBe('FULL');
+  expect(open.length).toBeGreaterThan(3);
+  expect(open.length).toBeLessThan(60);
+  expect(open[0].search(row(rows, wide, 7), { k: 1 }).ids[0]).toBe(7);
+  await Promise.all(open.map((index) => index.close()));
+  const next = await VectorIndex.create({ dim: wide }, load);
+  await next.add(range(count), rows);
+  await next.close();
+});
+
 test('a reader gives its stack and its slot back when it is closed', async () => {
   const index = await VectorIndex.create({ dim }, load);
   await index.add([1], randomRows(1, 1, dim));

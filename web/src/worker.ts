@@ -55,7 +55,8 @@ function serve(post: Post): (message: unknown) => void {
   return (message) => {
     if (!isOurs(message)) return;
     turn = turn.then(() => handle(message as ToWorker)).catch((error: unknown) => {
-      post({ vicinal: 'died', message: messageOf(error) });
+      const code = error instanceof VicinalError ? error.code : 'IO';
+      post({ vicinal: 'died', code, message: messageOf(error) });
     });
   };
 }

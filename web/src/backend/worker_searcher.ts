@@ -80,10 +80,11 @@ export class WorkerSearcher implements Searcher {
       this.#calls.get(event.call)?.reject(new VicinalError(event.code, event.message));
     }
     if (event.vicinal === 'stopped') this.#stopped?.();
-    if (event.vicinal === 'died') this.#end(new VicinalError('IO', event.message));
+    if (event.vicinal === 'died') this.#end(new VicinalError(event.code, event.message));
   }
 
   #end(error: VicinalError): void {
+    this.#port?.then((port) => port.terminate(), () => undefined);
     this.#port = undefined;
     this.#stopped?.();
     for (const call of this.#calls.values()) call.reject(error);

@@ -96,7 +96,7 @@ export class WorkerWriter implements Applier {
     if (event.vicinal === 'ready') this.#ready?.resolve();
     if (event.vicinal === 'stopped') this.#stopped?.(true);
     if (event.vicinal === 'died') {
-      this.#end(new VicinalError('IO', `the writer has stopped: ${event.message}`));
+      this.#end(new VicinalError(event.code, `the writer has stopped: ${event.message}`));
     }
   }
 

@@ -22,7 +22,7 @@ export type FromWorker =
   /** It has left the memory and can be terminated. */
   | { vicinal: 'stopped' }
   /** It cannot go on. */
-  | { vicinal: 'died'; message: string };
+  | { vicinal: 'died'; code: ErrorCode; message: string };
 
 /** Whether a message is one of ours, in a worker that may be used for other things as well. */
 export function isOurs(message: unknown): message is { vicinal: string } {
