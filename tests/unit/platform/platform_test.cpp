@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
-#include <thread>
 
 #include "platform/clock.hpp"
 #include "platform/environment.hpp"
@@ -55,15 +54,7 @@ TEST(FutexTest, AWaitEndsAtItsBound) {
   EXPECT_GE(monotonic_ns(), before);
 }
 
-TEST(FutexTest, ASleeperIsWoken) {
-  std::uint32_t word = 0;
-  std::thread sleeper([&] {
-    while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) == 0) futex_wait(&word, 0, ~std::uint64_t{0});
-  });
-  __atomic_store_n(&word, 1u, __ATOMIC_RELEASE);
-  futex_wake_all(&word);
-  sleeper.join();
-}
+// That a sleeper is woken: tests/unit/sync/messages_test.cpp.
 
 TEST(ClockTest, TimeNeverGoesBackAndWorkCostsProcessorTime) {
   std::uint64_t last = monotonic_ns();
