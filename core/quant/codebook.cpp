@@ -20,6 +20,9 @@ constexpr int kGuessSteps = 4096;
 // The largest integer levels.
 constexpr std::int32_t kBiasedTop = 127;
 constexpr std::int32_t kWideTop = 8191;
+// Measured on glove100-20k: with these two beside 1 recall@10 at 4 bits rises by half of what the best
+// of 23 stretches brings (0.916, 0.920, 0.925).
+constexpr float kStretchBy[kStretches] = {1.0f, 0.93f, 1.08f};
 
 // base^exponent by repeated squaring: no libm, and the same order of products everywhere.
 [[nodiscard]] double power(double base, std::uint32_t exponent) noexcept {
@@ -208,7 +211,8 @@ namespace {
 
 Codebook::Codebook(std::uint32_t coded_dim, std::uint32_t bits) noexcept {
   VICINAL_ASSERT((bits >= 1 && bits <= 4) || bits == 8);
-  levels_.bits = bits;
+  simd::Levels& levels = levels_[0];
+  levels.bits = bits;
   const std::uint32_t count = magnitudes();
   double ideal[kMagnitudesMax];
   lloyd_max(coded_dim, count, ideal);
@@ -217,19 +221,23 @@ Codebook::Codebook(std::uint32_t coded_dim, std::uint32_t bits) noexcept {
   for (std::uint32_t m = 0; m < count; ++m) {
     const std::int32_t integer = nearest_level(ideal[m] / unit_, bits);
     if (bits == 8) {
-      levels_.wide[m] = static_cast<std::int16_t>(integer);
+      levels.wide[m] = static_cast<std::int16_t>(integer);
     } else {
-      levels_.biased[m] = static_cast<std::uint8_t>((integer + kBiasedTop) / 2);
+      levels.biased[m] = static_cast<std::uint8_t>((integer + kBiasedTop) / 2);
     }
     VICINAL_ASSERT(integer >= 1 && (m == 0 || integer > level(m - 1)));  // I2
   }
   VICINAL_ASSERT(level(count - 1) == (bits == 8 ? kWideTop : kBiasedTop));  // I2
 
-  for (float& threshold : levels_.thresholds) threshold = std::numeric_limits<float>::infinity();
+  for (float& threshold : levels.thresholds) threshold = std::numeric_limits<float>::infinity();
   for (std::uint32_t m = 0; m + 1 < count; ++m) {
     const double middle = (level(m) + level(m + 1)) * 0.5;
-    levels_.thresholds[m] = static_cast<float>(middle * unit_);
-    VICINAL_ASSERT(m == 0 || levels_.thresholds[m] > levels_.thresholds[m - 1]);  // I2
+    levels.thresholds[m] = static_cast<float>(middle * unit_);
+    VICINAL_ASSERT(m == 0 || levels.thresholds[m] > levels.thresholds[m - 1]);  // I2
+  }
+  for (std::uint32_t stretch = 1; stretch < kStretches; ++stretch) {
+    levels_[stretch] = levels;
+    for (float& threshold : levels_[stretch].thresholds) threshold *= kStretchBy[stretch];
   }
 }
 

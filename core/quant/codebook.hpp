@@ -15,6 +15,8 @@
 namespace vicinal::quant {
 
 inline constexpr std::uint32_t kMagnitudesMax = 128;  // levels of the positive half at 8 bits
+// How many stretches of the thresholds a row may be encoded with; the levels are the same.
+inline constexpr std::uint32_t kStretches = 3;
 
 class Codebook {
  public:
@@ -22,17 +24,27 @@ class Codebook {
   // bits.
   Codebook(std::uint32_t coded_dim, std::uint32_t bits) noexcept;
 
-  [[nodiscard]] const simd::Levels& levels() const noexcept { return levels_; }
-  [[nodiscard]] std::uint32_t magnitudes() const noexcept { return 1u << (levels_.bits - 1); }
+  // Levels with the optimal thresholds.
+  [[nodiscard]] const simd::Levels& levels() const noexcept { return levels_[0]; }
+  // The same levels with thresholds for rows that lie closer to them when seen a little larger or
+  // smaller: a row is finite, so its own best grid differs from the optimum over all rows. 0 is
+  // levels(); the others exist where they were found to help, at 3 and 4 bits.
+  [[nodiscard]] const simd::Levels& stretched(std::uint32_t stretch) const noexcept {
+    return levels_[stretch];
+  }
+  [[nodiscard]] std::uint32_t stretches() const noexcept {
+    return levels().bits == 3 || levels().bits == 4 ? kStretches : 1;
+  }
+  [[nodiscard]] std::uint32_t magnitudes() const noexcept { return 1u << (levels().bits - 1); }
   // The level of magnitude index m in integer units: 1..127 or 1..8191.
   [[nodiscard]] std::int32_t level(std::uint32_t magnitude) const noexcept {
-    return levels_.bits == 8 ? levels_.wide[magnitude] : 2 * levels_.biased[magnitude] - 127;
+    return levels().bits == 8 ? levels().wide[magnitude] : 2 * levels().biased[magnitude] - 127;
   }
   // The coordinate of a unit vector that an integer level of 1 stands for.
   [[nodiscard]] double unit() const noexcept { return unit_; }
 
  private:
-  simd::Levels levels_;
+  simd::Levels levels_[kStretches];
   double unit_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // Sizes of everything that one row, one block and one query take, from dim and bits alone.
 //
 // Thread safety: immutable value.
-// I1: coded_dim is dim rounded up to 8; packed_row_bytes == coded_dim * bits / 8 exactly.
+// I1: coded_dim is a multiple of 8 and at least dim; packed_row_bytes == coded_dim * bits / 8 exactly.
 // I2: a row of a segment takes plane_block_bytes / 32 + rest_bytes == packed_row_bytes bytes.
 #pragma once
 
@@ -11,6 +11,11 @@
 #include "simd/kernels.hpp"
 
 namespace vicinal::quant {
+
+// Short vectors are rotated into a few coordinates more than they have, at most this many bytes a row,
+// since each brings them a larger share of the code. From kExtendBelow on it is not worth the scan.
+inline constexpr std::uint32_t kExtendBytesMax = 6;
+inline constexpr std::uint32_t kExtendBelow = 128;
 
 struct CodeLayout {
   std::uint32_t dim = 0;
@@ -26,6 +31,9 @@ struct CodeLayout {
     CodeLayout layout;
     layout.dim = dim;
     layout.coded_dim = (dim + 7) / 8 * 8;
+    for (std::uint32_t extra = bits; extra <= kExtendBytesMax; extra += bits) {  // of 8 coordinates
+      if (layout.coded_dim < kExtendBelow) layout.coded_dim += 8;
+    }
     layout.bits = bits;
     layout.groups = layout.coded_dim / simd::kGroupCoordinates;
     layout.sign_bytes = layout.coded_dim / 8;

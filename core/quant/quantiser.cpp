@@ -24,17 +24,19 @@ namespace {
   return bit_cast<std::uint32_t>(value) & 0x7fffffffu;
 }
 
-// Two rotation arrays and one byte a coordinate, for encode and decode alike.
+// Two rotation arrays and two bytes a coordinate, for encode and decode alike.
 struct RowScratch {
   float* x;
   float* spare;
   std::uint8_t* codes;
+  std::uint8_t* other_codes;
 
   static RowScratch carve(Carver& carver, const Rotation& rotation) noexcept {
     RowScratch scratch;
     scratch.x = carver.take<float>(rotation.array_floats());
     scratch.spare = carver.take<float>(rotation.array_floats());
     scratch.codes = carver.take<std::uint8_t>(rotation.coded_dim() + simd::kOverread);
+    scratch.other_codes = carver.take<std::uint8_t>(rotation.coded_dim() + simd::kOverread);
     return scratch;
   }
 };
@@ -51,6 +53,12 @@ struct RowScratch {
   factors.plane_scale = static_cast<float>(length / absolute);
   factors.plane_cosine2 = static_cast<float>(cosine2 < 1 ? cosine2 : 1);
   return factors;
+}
+
+// The squared cosine of the row and what its code stands for: the smaller the angle, the smaller the
+// error of every score (RaBitQ, arXiv 2405.12497). Of two codes of a row the larger one wins.
+[[nodiscard]] double cosine2(const simd::QuantiseSums& sums) noexcept {
+  return double{sums.level} * double{sums.level} / double{sums.square};
 }
 
 }  // namespace
@@ -113,9 +121,19 @@ void Quantiser::encode(const float* vector, std::byte* scratch, std::uint8_t* pa
   const RowScratch row = RowScratch::carve(carver, rotation_);
   unit_vector(vector, layout_.dim, length, layout_.coded_dim, row.x);
   rotation_.apply(*kernels_, row.x, row.spare);
-  const simd::QuantiseSums sums =
+  simd::QuantiseSums sums =
       kernels_->quantise(row.x, layout_.coded_dim, codebook_.levels(), row.codes);
-  pack_row(layout_, row.codes, packed_row);
+  const std::uint8_t* codes = row.codes;
+  for (std::uint32_t stretch = 1; stretch < codebook_.stretches(); ++stretch) {
+    std::uint8_t* unused = codes == row.codes ? row.other_codes : row.codes;
+    const simd::QuantiseSums other =
+        kernels_->quantise(row.x, layout_.coded_dim, codebook_.stretched(stretch), unused);
+    if (cosine2(other) > cosine2(sums)) {
+      sums = other;
+      codes = unused;
+    }
+  }
+  pack_row(layout_, codes, packed_row);
   *factors = row_factors(metric_ == Metric::cosine ? 1 : length, sums, layout_.coded_dim);
 }
 

@@ -83,6 +83,7 @@ struct Levels {
 struct QuantiseSums {
   float absolute = 0;  // sum of |u_j|
   float level = 0;     // sum of u_j * signed level_j
+  float square = 0;    // sum of level_j^2, exact up to 4 bits
 };
 
 struct Kernels {

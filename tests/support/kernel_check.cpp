@@ -266,11 +266,16 @@ void set_thresholds(simd::Levels& levels, std::uint32_t coded_dim, Random& rando
     difference->actual = actual[j];
     return false;
   }
-  const bool same_absolute = raw_bits(a.absolute) == raw_bits(b.absolute);
-  difference->index = coded_dim + (same_absolute ? 1 : 0);  // which of the two sums
-  difference->expected = same_absolute ? raw_bits(a.level) : raw_bits(a.absolute);
-  difference->actual = same_absolute ? raw_bits(b.level) : raw_bits(b.absolute);
-  return difference->expected == difference->actual;
+  const float expected_sums[] = {a.absolute, a.level, a.square};
+  const float actual_sums[] = {b.absolute, b.level, b.square};
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    if (raw_bits(expected_sums[i]) == raw_bits(actual_sums[i])) continue;
+    difference->index = coded_dim + i;  // which of the sums
+    difference->expected = raw_bits(expected_sums[i]);
+    difference->actual = raw_bits(actual_sums[i]);
+    return false;
+  }
+  return true;
 }
 
 }  // namespace

@@ -96,7 +96,8 @@ template <class Search>
   const __m256i sign = _mm256_set1_epi32(1 << (bits - 1));
   __m256 absolute[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
   __m256 level[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-  const auto eight = [&](std::uint32_t j, __m256& absolute_sum, __m256& level_sum) {
+  __m256 square[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+  const auto eight = [&](std::uint32_t j, int half) {
     const __m256 x = _mm256_loadu_ps(u + j);
     const __m256 value = _mm256_andnot_ps(sign_bit, x);
     const __m256i index = search.index(value);
@@ -104,18 +105,20 @@ template <class Search>
     store_bytes(
         _mm256_or_si256(index, _mm256_andnot_si256(_mm256_castps_si256(negative), sign)),
         codes + j);
-    const __m256 signed_level =
-        _mm256_xor_ps(search.size(index), _mm256_and_ps(negative, sign_bit));
-    absolute_sum = _mm256_add_ps(absolute_sum, value);
-    level_sum = _mm256_add_ps(level_sum, _mm256_mul_ps(x, signed_level));
+    const __m256 size = search.size(index);
+    const __m256 signed_level = _mm256_xor_ps(size, _mm256_and_ps(negative, sign_bit));
+    absolute[half] = _mm256_add_ps(absolute[half], value);
+    level[half] = _mm256_add_ps(level[half], _mm256_mul_ps(x, signed_level));
+    square[half] = _mm256_add_ps(square[half], _mm256_mul_ps(size, size));
   };
   std::uint32_t j = 0;
   for (; j + 16 <= coded_dim; j += 16) {
-    eight(j, absolute[0], level[0]);
-    eight(j + 8, absolute[1], level[1]);
+    eight(j, 0);
+    eight(j + 8, 1);
   }
-  if (j < coded_dim) eight(j, absolute[0], level[0]);
-  return {reduce(absolute[0], absolute[1]), reduce(level[0], level[1])};
+  if (j < coded_dim) eight(j, 0);
+  return {reduce(absolute[0], absolute[1]), reduce(level[0], level[1]),
+          reduce(square[0], square[1])};
 }
 
 }  // namespace

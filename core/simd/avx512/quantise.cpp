@@ -94,6 +94,7 @@ template <class Search>
   const __m512i sign = _mm512_set1_epi32(1 << (bits - 1));
   __m512 absolute = _mm512_setzero_ps();
   __m512 level = _mm512_setzero_ps();
+  __m512 square = _mm512_setzero_ps();
   for (std::uint32_t j = 0; j < coded_dim; j += 16) {
     const __mmask16 valid = coded_dim - j >= 16 ? 0xffff : 0xff;
     const __m512 x = _mm512_maskz_loadu_ps(valid, u + j);
@@ -105,9 +106,11 @@ template <class Search>
     _mm512_mask_cvtepi32_storeu_epi8(codes + j, valid, code);
     // Lanes past the end add zero to sums that are never -0.
     absolute = _mm512_add_ps(absolute, value);
-    level = _mm512_add_ps(level, _mm512_mul_ps(x, search.level(code, index, negative)));
+    const __m512 signed_level = search.level(code, index, negative);
+    level = _mm512_add_ps(level, _mm512_mul_ps(x, signed_level));
+    square = _mm512_add_ps(square, _mm512_maskz_mul_ps(valid, signed_level, signed_level));
   }
-  return {reduce(absolute), reduce(level)};
+  return {reduce(absolute), reduce(level), reduce(square)};
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ QuantiseSums quantise(const float* u, std::uint32_t coded_dim, const Levels& lev
                       std::uint8_t* codes) noexcept {
   float absolute[kLanes] = {};
   float level[kLanes] = {};
+  float square[kLanes] = {};
   for (std::uint32_t j = 0; j < coded_dim; ++j) {
     const float value = std::fabs(u[j]);
     const std::uint32_t m = magnitude_index(value, levels);
@@ -37,8 +38,9 @@ QuantiseSums quantise(const float* u, std::uint32_t coded_dim, const Levels& lev
     codes[j] = static_cast<std::uint8_t>((positive ? 1u << (levels.bits - 1) : 0u) | m);
     absolute[j % kLanes] += value;
     level[j % kLanes] += u[j] * static_cast<float>(positive ? size : -size);
+    square[j % kLanes] += static_cast<float>(size) * static_cast<float>(size);
   }
-  return {reduce(absolute), reduce(level)};
+  return {reduce(absolute), reduce(level), reduce(square)};
 }
 
 }  // namespace vicinal::simd::scalar

@@ -69,6 +69,7 @@ class ManyLevels {
 struct Sums {
   v128_t absolute[4];
   v128_t level[4];
+  v128_t square[4];
 };
 
 // Four coordinates into lanes 4 * quarter and on; their codes as i32.
@@ -79,9 +80,11 @@ template <class Search>
   const v128_t index = search.index(value);
   const v128_t negative = wasm_f32x4_lt(x, wasm_f32x4_const_splat(0.0f));
   const v128_t sign_bit = wasm_v128_and(negative, wasm_f32x4_const_splat(-0.0f));
-  const v128_t level = wasm_v128_xor(search.size(index), sign_bit);
+  const v128_t size = search.size(index);
+  const v128_t level = wasm_v128_xor(size, sign_bit);
   sums.absolute[quarter] = wasm_f32x4_add(sums.absolute[quarter], value);
   sums.level[quarter] = wasm_f32x4_add(sums.level[quarter], wasm_f32x4_mul(x, level));
+  sums.square[quarter] = wasm_f32x4_add(sums.square[quarter], wasm_f32x4_mul(size, size));
   return wasm_v128_or(index, wasm_v128_andnot(sign, negative));
 }
 
@@ -112,7 +115,7 @@ template <class Search>
     const v128_t last = eight(j, 0);
     wasm_v128_store64_lane(codes + j, wasm_u8x16_narrow_i16x8(last, last), 0);
   }
-  return {reduce(sums.absolute), reduce(sums.level)};
+  return {reduce(sums.absolute), reduce(sums.level), reduce(sums.square)};
 }
 
 }  // namespace
