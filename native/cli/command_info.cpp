@@ -1,0 +1,55 @@
+// vicinal info: what an index file holds and what it costs.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/index_file.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+Report run(const IndexFile& file) {
+  const Index index = file.open_to_read();
+  const Stats stats = stats_of(index, file.path);
+  const double bytes_per_row =
+      stats.rows == 0 ? 0 : static_cast<double>(stats.total_bytes) / static_cast<double>(stats.rows);
+  Report report;
+  report.json = {{"rows", stats.rows},
+                 {"dead", stats.dead},
+                 {"dim", stats.dim},
+                 {"bits", stats.bits},
+                 {"metric", name_of(stats.metric)},
+                 {"originals", name_of(index.options().originals)},
+                 {"sequence", stats.sequence},
+                 {"bytes", stats.total_bytes},
+                 {"bytes_per_row", bytes_per_row},
+                 {"kernel", stats.kernel},
+                 {"seed", index.options().seed},
+                 {"file_bytes", file_bytes(file.path)},
+                 {"bytes_by_part",
+                  {{"segments", stats.segment_bytes},
+                   {"id_table", stats.id_table_bytes},
+                   {"versions", stats.version_bytes},
+                   {"retired", stats.retired_bytes},
+                   {"shared", stats.shared_bytes}}}};
+  report.text = fmt::format(
+      "rows           {}\ndead           {}\ndim            {}\nbits           {}\n"
+      "metric         {}\noriginals      {}\nsequence       {}\nbytes          {}\n"
+      "bytes per row  {:.1f}\nfile bytes     {}\nkernel         {}\n",
+      stats.rows, stats.dead, stats.dim, stats.bits, name_of(stats.metric),
+      name_of(index.options().originals), stats.sequence, stats.total_bytes, bytes_per_row,
+      file_bytes(file.path), stats.kernel);
+  return report;
+}
+
+}  // namespace
+
+Run attach_info(CLI::App& parser) {
+  auto file = std::make_shared<IndexFile>();
+  file->attach(parser);
+  return [file] { return run(*file); };
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,57 @@
+// Index files on the command line: their options, opening, saving, listing.
+//
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "vicinal/vicinal.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace vicinal::cli {
+
+[[nodiscard]] const char* name_of(Metric metric) noexcept;
+[[nodiscard]] const char* name_of(Originals originals) noexcept;
+
+// --index and --max-bytes.
+struct IndexFile {
+  std::string path;
+  std::uint64_t bytes_max = 0;
+
+  void attach(CLI::App& parser);
+  [[nodiscard]] Index open_to_read() const;
+  [[nodiscard]] Index open_to_write() const;
+};
+
+// Keeps other processes of this program from changing an index file, from before it is read until after
+// it is replaced. BUSY when another one is at it. Dies with the process.
+class WriterLock {
+ public:
+  explicit WriterLock(const std::string& path);
+  WriterLock(const WriterLock&) = delete;
+  WriterLock& operator=(const WriterLock&) = delete;
+  ~WriterLock();
+
+ private:
+  int descriptor_ = -1;
+};
+
+// Saves unless a signal came before; a signal that comes later waits until the file is whole.
+void save(const Index& index, const std::string& path);
+
+[[nodiscard]] Reader open_reader(const Index& index, const std::string& path);
+[[nodiscard]] Stats stats_of(const Index& index, const std::string& path);
+
+// Every id of the reader's version, ascending. Use a snapshot where rows may change meanwhile.
+[[nodiscard]] std::vector<std::uint64_t> all_ids(Reader& reader, const Index& index);
+
+// `file_bytes` of an index file, for reports. 0 when it has gone.
+[[nodiscard]] std::uint64_t file_bytes(const std::string& path) noexcept;
+
+}  // namespace vicinal::cli

@@ -1,0 +1,85 @@
+#include "cli/queries.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <limits>
+
+#include "cli/failure.hpp"
+#include "cli/row_reader.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+constexpr std::size_t kSliceRows = 4096;
+
+// CLI11's own range check has no name for infinity.
+std::string check_certainty(const std::string& text) {
+  float value = 0;
+  if (!CLI::detail::lexical_cast(text, value) || !(value >= 0)) {
+    return fmt::format("{} is not a number of standard deviations, 0 or more", text);
+  }
+  return {};
+}
+
+}  // namespace
+
+void Queries::attach(CLI::App& parser, std::size_t k_min) {
+  index.attach(parser);
+  parser.add_option("--queries", path, "File of queries: fvecs, f16vecs, bvecs or npy; - to read them")
+      ->required()
+      ->type_name("FILE");
+  parser.add_option("--format", format, "Format of --queries where its name does not tell")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kVectorFormats),
+                                                     std::end(kVectorFormats))));
+  parser.add_option("-k", k, "Neighbours to find for each query")
+      ->check(CLI::Range(k_min, std::size_t{std::numeric_limits<std::int32_t>::max()}))
+      ->capture_default_str();
+  auto* certainty_option =
+      parser.add_option("--certainty", certainty,
+                        "Standard deviations by which a row must fall short to be skipped; inf "
+                        "scores every row")
+          ->check(CLI::Validator(check_certainty, "NUMBER"))
+          ->capture_default_str();
+  parser.add_flag("--exhaustive", exhaustive, "Score every row; the same as --certainty inf")
+      ->excludes(certainty_option);
+  parser.add_option("--rerank", rerank, "Candidates to score again by their originals")
+      ->capture_default_str();
+}
+
+std::vector<float> Queries::read(std::uint32_t dim) const {
+  RowReader reader(path, vector_format(path, format));
+  if (reader.dim() != dim) {
+    throw Failure(Code::dimension, fmt::format("{}: queries of {} coordinates, the index has {}",
+                                               reader.name(), reader.dim(), dim));
+  }
+  std::vector<float> queries;
+  std::vector<float> slice;
+  while (reader.read(kSliceRows, slice) > 0) {
+    queries.insert(queries.end(), slice.begin(), slice.end());
+  }
+  return queries;
+}
+
+SearchOptions Queries::search_options() const {
+  if (rerank > 0) {
+    throw Failure(Code::unsupported,
+                  fmt::format("--rerank {}: {} stores no originals to score by", rerank, index.path));
+  }
+  SearchOptions options;
+  options.k = k;
+  options.certainty = certainty;
+  options.exhaustive = exhaustive;
+  return options;
+}
+
+Hits search_one(Reader& reader, std::span<const float> query, std::size_t row,
+                const SearchOptions& options, const std::string& name) {
+  auto found = reader.search(query, options);
+  if (found.code() == Code::not_finite) {
+    throw status_failure(name, Status(Code::not_finite, row, found.status().b()));
+  }
+  return require(fmt::format("{}: query {}", name, row), std::move(found));
+}
+
+}  // namespace vicinal::cli
