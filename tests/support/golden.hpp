@@ -2,6 +2,8 @@
 // their factors, prepared queries, scores and bounds. Seeded inputs; nothing of the standard
 // library that rounds differently elsewhere.
 //
+// After a change that is meant to change them, the failing golden tests print the new digests.
+//
 // Thread safety: pure functions.
 #pragma once
 

@@ -32,7 +32,7 @@ TEST(Packing, UnpacksWhatItPacked) {
   for (const std::uint32_t dim : {8u, 16u, 24u, 64u, 104u, 128u, 136u, 768u, 1032u}) {
     for (const std::uint32_t bits : kBits) {
       const Row row = random_row(dim, bits, random);
-      std::vector<std::uint8_t> codes(dim, 0xff);
+      std::vector<std::uint8_t> codes(row.layout.coded_dim, 0xff);
       unpack_row(row.layout, row.packed.data(), codes.data());
       EXPECT_EQ(codes, row.codes) << dim << ' ' << bits;
     }

@@ -84,8 +84,9 @@ TEST(PlaneTables, ADominantCoordinateLeavesTheOthersUnbiased) {
 }
 
 TEST(CodeQuery, PlacesEveryCoordinateInItsChunkAndZeroElsewhere) {
-  for (const std::uint32_t dim : {8u, 24u, 104u, 128u, 136u, 768u}) {
-    const CodeLayout layout = CodeLayout::of(dim, 4);
+  for (const std::uint32_t wanted : {8u, 24u, 104u, 128u, 136u, 768u}) {
+    const CodeLayout layout = CodeLayout::of(wanted, 4);
+    const std::uint32_t dim = layout.coded_dim;
     const std::uint32_t half = layout.groups / 2;
     const std::uint32_t chunks = (half + 15) / 16;
     std::vector<float> query = random_query(dim, 9);
@@ -114,7 +115,8 @@ TEST(CodeQuery, PlacesEveryCoordinateInItsChunkAndZeroElsewhere) {
 }
 
 TEST(CodeQuery, HalvesRoundAwayFromZero) {
-  const CodeLayout layout = CodeLayout::of(8, 4);
+  const CodeLayout layout = CodeLayout::of(8, 8);
+  ASSERT_EQ(layout.coded_dim, 8u);
   std::vector<float> query = {0.5f, -0.5f, 1.5f, -2.5f, 0.49f, -0.49f, 0, 126.5f};
   query.resize(24);
   std::vector<std::int16_t> values(128);
