@@ -1,15 +1,16 @@
 // What JavaScript calls: a few dozen functions over addresses, the same in the shared-memory module
 // (raw exports) and in the thread-less one (Embind).
 //
-// Thread safety: an index's functions from any attached thread; a reader's and a message's from the one
-// thread that owns it; vic_index_pump from any thread (one at a time does the work).
+// Thread safety: an index's functions from any attached thread; a reader's and a message's from the
+// one thread that owns it; vic_index_pump from any thread (one at a time does the work).
 // I1: no 64-bit value crosses the boundary as an argument; blocks in linear memory carry them.
-// I2: a function returns a vicinal::Code (0 = ok) unless it says otherwise; the numbers of a Status lie
-//     in the block that the call was given.
-// I3: blocks are 8-byte aligned, little-endian, and never move while their owner lives. web/src/backend/
-//     blocks.ts mirrors them; a test compares vic_block_layout() with it.
-// I4: handles are addresses of objects that this header's functions made. An index's handle is good for
-//     ever; a stale or foreign one of another kind is refused by the TypeScript above, never seen here.
+// I2: a function returns a vicinal::Code (0 = ok) unless it says otherwise; the numbers of a Status
+//     lie in the block that the call was given.
+// I3: blocks are 8-byte aligned, little-endian, and never move while their owner lives.
+//     web/src/backend/ blocks.ts mirrors them; a test compares vic_block_layout() with it.
+// I4: handles are addresses of objects that this header's functions made. An index's handle is good
+//     for ever; a stale or foreign one of another kind is refused by the TypeScript above, never
+//     seen here.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +63,7 @@ struct ReaderBlock {             // one reader's requests and results
   std::uint32_t hit_count;       // 68: out of search
   Address hit_ids;               // 72: u64[hit_count], valid until this reader's next call
   Address hit_scores;            // 76: f32[hit_count], likewise
-  std::uint64_t sequence;        // 80: out of search, has, get and refresh: the version that answered
+  std::uint64_t sequence;        // 80: out of search and refresh: the version that answered
   std::uint64_t rows;            // 88: out of refresh: live rows
   std::uint64_t rows_estimated;  // 96: out of search
   std::uint64_t rows_scored;     // 104
@@ -96,13 +97,14 @@ vic_address vic_block_layout();
 vic_address vic_allocate(std::uint32_t bytes);
 void vic_release(vic_address memory);
 
-// Shared-memory module only. Before a thread may call anything else it needs a stack and a TLS area:
-// it claims one of vic_bootstrap_count() stacks by compare-exchange 0 -> 1 on u32 word i at
+// Shared-memory module only. Before a thread may call anything else it needs a stack and a TLS
+// area: it claims one of vic_bootstrap_count() stacks by compare-exchange 0 -> 1 on u32 word i at
 // vic_bootstrap_claims(), sets the stack pointer to vic_bootstrap_stacks() + (i + 1) *
 // vic_bootstrap_stack_bytes(), calls vic_thread_area_create(tls bytes), gets the address of an area
 // (or 0), sets the stack pointer to area + vic_thread_area_bytes(tls bytes), calls
-// __wasm_init_tls(area), and stores 0 to the claim. The first four run without a stack: the owner reads
-// them and passes the numbers on. vic_thread_area_release is called by another thread, or last.
+// __wasm_init_tls(area), and stores 0 to the claim. The first four run without a stack: the owner
+// reads them and passes the numbers on. vic_thread_area_release is called by another thread, or
+// last.
 vic_address vic_bootstrap_claims();
 vic_address vic_bootstrap_stacks();
 std::uint32_t vic_bootstrap_count();
@@ -115,23 +117,25 @@ void vic_set_may_block(std::uint32_t may_block);
 
 // options: OptionsBlock, status: StatusBlock. Returns the index's handle, 0 on error.
 vic_address vic_index_create(vic_address options, vic_address status);
-// The owner's end of an index, by the thread that made it. What readers still hold goes with the last of
-// them. The handle itself, about 100 bytes, stays, so that a late vic_reader_open in another realm finds
-// CLOSED and not somebody else's memory.
+// The owner's end of an index, by the thread that made it. What readers still hold goes with the
+// last of them. The handle itself, about 100 bytes, stays, so that a late vic_reader_open in
+// another realm finds CLOSED and not somebody else's memory.
 void vic_index_release(vic_address index);
 void vic_index_stats(vic_address index, vic_address stats);
 // After this every write and every search is CLOSED; memory stays until the last release.
 void vic_index_close(vic_address index);
-// The writer's doorbell: read the word, call vic_index_pump until it returns 0, then wait on the word.
+// The writer's doorbell: read the word, call vic_index_pump until it returns 0, then wait on the
+// word.
 vic_address vic_index_doorbell(vic_address index);
-// Does the writer's work that is pending, at most about `budget_us` of it; returns messages completed.
+// Does the writer's work that is pending, at most about `budget_us` of it; returns messages
+// completed.
 std::uint32_t vic_index_pump(vic_address index, std::uint32_t budget_us);
 
 // A write of `count` rows or ids; 0 without memory. kind: MessageKind. Fill ids; for add and upsert
 // also stage and encode every row. Returns the address of its MessageBlock, which is its handle.
 vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint32_t count);
-// Encodes staging rows 0..rows-1 as the message's rows first..first+rows-1. DIMENSION never; NOT_FINITE
-// with (row, coordinate) in the block's status.
+// Encodes staging rows 0..rows-1 as the message's rows first..first+rows-1. DIMENSION never;
+// NOT_FINITE with (row, coordinate) in the block's status.
 std::uint32_t vic_message_encode(vic_address message, std::uint32_t first, std::uint32_t rows);
 // Hands it to the writer and rings the doorbell. BUSY when the ring is full: try again later.
 std::uint32_t vic_message_submit(vic_address message);

@@ -97,8 +97,9 @@ Result<std::uint32_t> Core::take_lane() noexcept {
       lane_claims_.give_back(lane);
       return Status(Code::full);
     }
-    // seq_cst [lane]: before our first push and our try of the token in the one order, so that a holder
-    // who refused us finds this ring when it looks again. The claim makes us the only one who stores.
+    // seq_cst [lane]: before our first push and our try of the token in the one order, so that a
+    // holder who refused us finds this ring when it looks again. The claim makes us the only one
+    // who stores.
     lanes_[lane].store(fresh, sync::seq_cst);
   }
   return lane;

@@ -6,8 +6,8 @@
 //     message is applied whole or not at all.
 // I3: a message is completed after the version that shows it was published.
 // I4: after close() no write is accepted and no search answered; memory goes with the last owner.
-// I5: whoever stops working while messages wait rings the doorbell: a pump that was refused may have
-//     gone to sleep on it.
+// I5: whoever stops working while messages wait rings the doorbell: a pump that was refused may
+//     have gone to sleep on it.
 #pragma once
 
 #include <cstdint>
@@ -54,15 +54,16 @@ class Core {
   void close() noexcept;
   [[nodiscard]] bool closed() const noexcept { return closed_.load(sync::acquire) != 0; }
 
-  // A producer's lane: messages of one lane are applied in the order of their submits. BUSY when all are
-  // taken. The same lane may be used by one thread at a time.
+  // A producer's lane: messages of one lane are applied in the order of their submits. BUSY when
+  // all are taken. The same lane may be used by one thread at a time.
   [[nodiscard]] Result<std::uint32_t> take_lane() noexcept;
   void give_lane_back(std::uint32_t lane) noexcept;
-  // BUSY when the lane is full, CLOSED, DUPLICATE_ID for an add with an id twice. The message is then
-  // still the producer's. Rings the doorbell.
+  // BUSY when the lane is full, CLOSED, DUPLICATE_ID for an add with an id twice. The message is
+  // then still the producer's. Rings the doorbell.
   Status submit(std::uint32_t lane, Message& message) noexcept;
-  // Takes the writer's role if it is free and works until nothing is pending; used by whoever submits and
-  // may wait. `until` ends it early when done. Returns the number of messages completed.
+  // Takes the writer's role if it is free and works until nothing is pending; used by whoever
+  // submits and may wait. `until` ends it early when done. Returns the number of messages
+  // completed.
   std::uint64_t drive(const Message* until) noexcept;
   // One batch at most, if the role is free: what a writer's loop or a thread-less build calls.
   std::uint32_t pump(std::uint64_t budget_us) noexcept;

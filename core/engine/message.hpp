@@ -1,7 +1,7 @@
 // One write on its way to the writer: ids, packed rows, and where its outcome will stand.
 //
-// Thread safety: the producer's until it is submitted, the writer's until it is done, the producer's
-// again.
+// Thread safety: the producer's until it is submitted, the writer's until it is done, the
+// producer's again.
 // I1: one allocation, made and freed by the producer; a producer that dies leaks its message.
 // I2: rows are normalised, rotated, encoded and packed by the producer before the submit.
 #pragma once

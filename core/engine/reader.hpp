@@ -1,11 +1,11 @@
 // A reader: one slot, one scratch, and the newest version or a fixed one.
 //
-// Thread safety: one thread at a time; snapshots of a reader are readers of their own and may go to other
-// threads.
-// I1: a live reader pins a version for the time of one call; a snapshot holds its pin until the last
-//     snapshot of that pin is gone.
-// I2: a pin is never copied to another slot: a scan could read the new slot before the copy and the old
-//     one after its end. Snapshots of snapshots share the pin instead.
+// Thread safety: one thread at a time; snapshots of a reader are readers of their own and may go to
+// other threads.
+// I1: a live reader pins a version for the time of one call; a snapshot holds its pin until the
+//     last snapshot of that pin is gone.
+// I2: a pin is never copied to another slot: a scan could read the new slot before the copy and the
+//     old one after its end. Snapshots of snapshots share the pin instead.
 // I3: a warm search allocates nothing, locks nothing and stores to its own slot's line alone.
 #pragma once
 
@@ -21,7 +21,8 @@ namespace vicinal::engine {
 class ReaderCore {
  public:
   // BUSY without a free slot, CLOSED, FULL.
-  [[nodiscard]] static Result<std::unique_ptr<ReaderCore>> open(std::shared_ptr<Core> core) noexcept;
+  [[nodiscard]] static Result<std::unique_ptr<ReaderCore>> open(
+      std::shared_ptr<Core> core) noexcept;
   ReaderCore(const ReaderCore&) = delete;
   ReaderCore& operator=(const ReaderCore&) = delete;
   ~ReaderCore();
@@ -43,8 +44,9 @@ class ReaderCore {
     *sequence = entry.version().sequence;
     for (std::size_t i = 0; i * dim < queries.size(); ++i) {
       search::Found found;
-      const Status status = search::search(entry.version(), core_->quantiser(),
-                                           queries.subspan(i * dim, dim), options, *scratch_, &found);
+      const Status status =
+          search::search(entry.version(), core_->quantiser(), queries.subspan(i * dim, dim),
+                         options, *scratch_, &found);
       if (!status.ok()) return status;
       visit(i, found);
     }

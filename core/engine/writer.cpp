@@ -8,8 +8,8 @@
 namespace vicinal::engine {
 namespace {
 
-// Pins are read when this much has been retired since, not at every commit: each read of a reader's line
-// costs that reader a miss.
+// Pins are read when this much has been retired since, not at every commit: each read of a reader's
+// line costs that reader a miss.
 constexpr std::uint64_t kReclaimObjects = 256;
 constexpr std::uint64_t kReclaimBytes = std::uint64_t{1} << 20;
 // A longer budget is as good as none, and this one in nanoseconds cannot overflow.
@@ -58,7 +58,8 @@ std::uint32_t Core::run_version(Message* first, std::uint64_t deadline_ns,
     } else {
       apply(*message);
       if (message->status.code() == Code::full && builder_.changed()) {
-        // How writes are batched must not decide: alone it might find memory that the others gave up.
+        // How writes are batched must not decide: alone it might find memory that the others gave
+        // up.
         VICINAL_ASSERT(count > 0);
         *refused = message;
         break;

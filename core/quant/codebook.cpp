@@ -20,8 +20,8 @@ constexpr int kGuessSteps = 4096;
 // The largest integer levels.
 constexpr std::int32_t kBiasedTop = 127;
 constexpr std::int32_t kWideTop = 8191;
-// Measured on glove100-20k: with these two beside 1 recall@10 at 4 bits rises by half of what the best
-// of 23 stretches brings (0.916, 0.920, 0.925).
+// Measured on glove100-20k: with these two beside 1 recall@10 at 4 bits rises by half of what the
+// best of 23 stretches brings (0.916, 0.920, 0.925).
 constexpr float kStretchBy[kStretches] = {1.0f, 0.93f, 1.08f};
 
 // base^exponent by repeated squaring: no libm, and the same order of products everywhere.

@@ -1,7 +1,8 @@
 // Sizes of everything that one row, one block and one query take, from dim and bits alone.
 //
 // Thread safety: immutable value.
-// I1: coded_dim is a multiple of 8 and at least dim; packed_row_bytes == coded_dim * bits / 8 exactly.
+// I1: coded_dim is a multiple of 8 and at least dim; packed_row_bytes == coded_dim * bits / 8
+//     exactly.
 // I2: a row of a segment takes plane_block_bytes / 32 + rest_bytes == packed_row_bytes bytes.
 #pragma once
 
@@ -12,8 +13,9 @@
 
 namespace vicinal::quant {
 
-// Short vectors are rotated into a few coordinates more than they have, at most this many bytes a row,
-// since each brings them a larger share of the code. From kExtendBelow on it is not worth the scan.
+// Short vectors are rotated into a few coordinates more than they have, at most this many bytes a
+// row, since each brings them a larger share of the code. From kExtendBelow on it is not worth the
+// scan.
 inline constexpr std::uint32_t kExtendBytesMax = 6;
 inline constexpr std::uint32_t kExtendBelow = 128;
 

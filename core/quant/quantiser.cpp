@@ -55,8 +55,8 @@ struct RowScratch {
   return factors;
 }
 
-// The squared cosine of the row and what its code stands for: the smaller the angle, the smaller the
-// error of every score (RaBitQ, arXiv 2405.12497). Of two codes of a row the larger one wins.
+// The squared cosine of the row and what its code stands for: the smaller the angle, the smaller
+// the error of every score (RaBitQ, arXiv 2405.12497). Of two codes of a row the larger one wins.
 [[nodiscard]] double cosine2(const simd::QuantiseSums& sums) noexcept {
   return double{sums.level} * double{sums.level} / double{sums.square};
 }

@@ -27,9 +27,9 @@ struct PlaneTables {
 // D coordinates up to 4 * table_groups; their tables are zero.
 //
 // A group's 16 sums of +-q_0 +-q_1 +-q_2 +-q_3 span [-range / 2, range / 2]; one step for all
-// groups, the largest range / 63. With E = round(range / step) the entries are
-// round(sum / step + E / 2), so entry - E / 2 is the sum to within step / 2, and an entry and its
-// mirror image (all signs flipped) add up to E exactly. The residuals of the 16 entries therefore have the mean zero
+// groups, the largest range / 63. With E = round(range / step) the entries are round(sum / step + E
+// / 2), so entry - E / 2 is the sum to within step / 2, and an entry and its mirror image (all
+// signs flipped) add up to E exactly. The residuals of the 16 entries therefore have the mean zero
 // by symmetry, and the base is -step / 2 * sum of E: nothing else is left to centre.
 [[nodiscard]] PlaneTables build_plane_tables(const float* query, std::uint32_t groups,
                                              std::uint32_t* tables) noexcept;

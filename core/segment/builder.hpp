@@ -1,14 +1,15 @@
 // Builds the next version out of the newest one: the writer's private workshop.
 //
 // Thread safety: the holder of the writer's token.
-// I1: what a published version reaches is never changed; what has birth == sequence() is private and is
-//     changed in place.
-// I2: `begin` reserves all that `finish` needs, so that a transaction whose steps succeeded can always be
-//     published.
-// I3: `rollback` undoes the appends since its savepoint; `revive` undoes a kill of this transaction, and
-//     comes before the rollback that removes the row. Neither can fail. The hints that appends left in
-//     the id table stay (id_table.hpp I1).
-// I4: bytes_made() less the bytes ended counts every object that exists, segments by their whole slab.
+// I1: what a published version reaches is never changed; what has birth == sequence() is private
+//     and is changed in place.
+// I2: `begin` reserves all that `finish` needs, so that a transaction whose steps succeeded can
+//     always be published.
+// I3: `rollback` undoes the appends since its savepoint; `revive` undoes a kill of this
+//     transaction, and comes before the rollback that removes the row. Neither can fail. The hints
+//     that appends left in the id table stay (id_table.hpp I1).
+// I4: bytes_made() less the bytes ended counts every object that exists, segments by their whole
+//     slab.
 // I5: `changed` is about what stands: what failed or was rolled back is no change.
 #pragma once
 
@@ -59,8 +60,8 @@ class VersionBuilder {
   [[nodiscard]] std::uint64_t live_rows() const noexcept { return next_->live_rows; }
   [[nodiscard]] Slot find(std::uint64_t id) const noexcept { return next_->find(id); }
   [[nodiscard]] Savepoint savepoint() const noexcept;
-  // Appends a row whose id no live row has. `rows_expected`: how many the batch still brings, this one
-  // included, for choosing a segment's size. FULL: nothing appended.
+  // Appends a row whose id no live row has. `rows_expected`: how many the batch still brings, this
+  // one included, for choosing a segment's size. FULL: nothing appended.
   Status append(std::uint64_t id, const std::uint8_t* packed_row, const quant::RowFactors& factors,
                 std::uint64_t rows_expected) noexcept;
   void rollback(const Savepoint& savepoint) noexcept;
@@ -74,7 +75,8 @@ class VersionBuilder {
   // VersionRoot::publish.
   [[nodiscard]] Version* finish() noexcept;
   void retire_replaced(sync::Reclaimer& reclaimer) noexcept;
-  // Ends the transaction and all that it made: the newest version and the builder are as before `begin`.
+  // Ends the transaction and all that it made: the newest version and the builder are as before
+  // `begin`.
   void abandon() noexcept;
 
   // Everything that only this version reaches, itself included; at the index's end.

@@ -89,12 +89,14 @@ void VersionBuilder::drop_view(std::uint32_t number) noexcept {
 }
 
 void VersionBuilder::drop_dead_segments() noexcept {
+  const bool all_dead = next_->live_rows == 0;
   for (std::uint32_t number = 0; number < next_->segment_end; ++number) {
     const SegmentView* view = next_->view(number);
     if (view == nullptr || view->dead != view->rows) continue;
-    if (view->rows != view->segment->capacity()) continue;  // it still takes rows
-    // A segment that has died was killed in here just now, so its leaf is private already.
-    drop_view(number);
+    // One that still takes rows stays, unless it is all that is left.
+    if (view->rows != view->segment->capacity() && !all_dead) continue;
+    // Private already if it died just now; one that died before may stay where memory is short.
+    if (mutable_view(number) != nullptr) drop_view(number);
   }
 }
 
@@ -156,8 +158,8 @@ bool VersionBuilder::reserve_hint(std::uint64_t hash) noexcept {
 }
 
 SubTable* VersionBuilder::rebuild(const SubTable& old, std::uint32_t table) noexcept {
-  // An entry is kept unless its row is gone from the working version or dead in the published one. A row
-  // killed in this transaction is kept: the kill may still be undone.
+  // An entry is kept unless its row is gone from the working version or dead in the published one.
+  // A row killed in this transaction is kept: the kill may still be undone.
   const auto for_each_kept = [&](auto keep) {
     for (std::uint32_t i = 0; i < old.entry_capacity; ++i) {
       const std::uint32_t entry = old.entries()[i].load(sync::relaxed);

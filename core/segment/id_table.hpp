@@ -1,17 +1,18 @@
 // From id to slot: open addressing over 32-bit slots in 64 sub-tables, insert-only.
 //
 // Thread safety: one writer inserts; any reader of a pinned version looks up at the same time.
-// I1: an entry is a hint, never a fact: it says that a row with this id may be, have been, or become at
-//     that slot. An id that was replaced, or removed and added again, has several entries; a slot that
-//     was given up before it was published may have entries of other ids.
+// I1: an entry is a hint, never a fact: it says that a row with this id may be, have been, or
+//     become at that slot. An id that was replaced, or removed and added again, has several
+//     entries; a slot that was given up before it was published may have entries of other ids.
 // I2: every placement that a version can see was entered, in the sub-table that the version holds,
 //     before that version was published; entries are never removed, so a chain that leads to one is
 //     never cut. Hence no order is needed on the entries themselves: the version's publication is.
-// I3: a reader dereferences a candidate only after its own version says that the segment exists and that
-//     the row is below its count; anything else may be newer, and freed under it.
-// I4: at most one candidate matches in a version (version.hpp I5), so the first match is the answer.
-// I5: a sub-table that is three quarters full is rebuilt as a new object without the entries whose rows
-//     are dead in the newest published version; older versions keep the old one.
+// I3: a reader dereferences a candidate only after its own version says that the segment exists and
+//     that the row is below its count; anything else may be newer, and freed under it.
+// I4: at most one candidate matches in a version (version.hpp I5), so the first match is the
+//     answer.
+// I5: a sub-table that is three quarters full is rebuilt as a new object without the entries whose
+//     rows are dead in the newest published version; older versions keep the old one.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,9 @@ inline constexpr std::uint32_t kSubTableBits = 6;
 inline constexpr std::uint32_t kSubTables = 1u << kSubTableBits;
 inline constexpr std::uint32_t kSubTableEntriesMin = 16;
 
-// `entry_capacity` entries follow the object: any count, so that a rebuilt table can be made just two
-// thirds as full as one that needs rebuilding, and a row never costs more than 8 bytes of table.
+// `entry_capacity` entries follow the object: any count, so that a rebuilt table can be made just
+// two thirds as full as one that needs rebuilding, and a row never costs more than 8 bytes of
+// table.
 struct SubTable : sync::Versioned {
   std::uint32_t entry_capacity = 0;
   std::uint32_t used = 0;  // the writer's count of entries
@@ -68,8 +70,8 @@ struct IdRoot : sync::Versioned {
     return static_cast<std::uint32_t>(hash >> (64 - kSubTableBits));
   }
 
-  // The first candidate that matches(slot, id) accepts, or an invalid slot. At most as many steps as
-  // the sub-table has entries.
+  // The first candidate that matches(slot, id) accepts, or an invalid slot. At most as many steps
+  // as the sub-table has entries.
   template <class Matches>
   [[nodiscard]] Slot find(std::uint64_t id, Matches matches) const noexcept {
     const std::uint64_t hashed = hash(id);

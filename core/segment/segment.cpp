@@ -89,8 +89,8 @@ std::size_t Segment::touched_bytes(std::uint32_t rows) const noexcept {
   const std::size_t blocks = divide_up(rows, simd::kBlockRows);
   std::size_t pages = 0;
   const auto add = [&](const void* array, std::size_t bytes) {
-    // Arrays share the pages at their ends; each such page is counted with the array that starts in it
-    // only if it does not begin there.
+    // Arrays share the pages at their ends; each such page is counted with the array that starts in
+    // it only if it does not begin there.
     const auto from = static_cast<std::size_t>(static_cast<const std::uint8_t*>(array) - planes_);
     if (bytes != 0) pages += divide_up(from % kPageBytes + bytes, kPageBytes);
   };

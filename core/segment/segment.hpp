@@ -2,11 +2,12 @@
 //
 // Thread safety: the writer fills rows that no published version shows; what a version shows never
 // changes. Readers read only rows below the count of their version's view.
-// I1: capacity is a power of two from 128 to 32,768, chosen when the segment is made; nothing may assume
-//     one size.
+// I1: capacity is a power of two from 128 to 32,768, chosen when the segment is made; nothing may
+//     assume one size.
 // I2: a row is written once, before the version that first shows it is published.
 // I3: the plane of a block is written when its 32nd row is, so a version that shows only part of a
-//     block brings a copy of its plane (TailPlane); two rows share a byte there, all else is a row's own.
+//     block brings a copy of its plane (TailPlane); two rows share a byte there, all else is a
+//     row's own.
 // I4: every array is aligned to 64 and followed by simd::kOverread readable bytes.
 #pragma once
 

@@ -20,8 +20,8 @@ inline constexpr std::uint32_t kImageVersion = 1;
 // Fills the first kImageHeaderBytes of `image`, whose rest is the payload.
 void seal_image(std::span<std::byte> image) noexcept;
 
-// The payload. CORRUPT: too short, foreign, truncated, longer than it says, or damaged. VERSION(found,
-// known): sealed by a newer format.
+// The payload. CORRUPT: too short, foreign, truncated, longer than it says, or damaged.
+// VERSION(found, known): sealed by a newer format.
 [[nodiscard]] Result<std::span<const std::byte>> open_image(
     std::span<const std::byte> image) noexcept;
 

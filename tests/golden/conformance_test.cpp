@@ -1,5 +1,6 @@
-// Searches whose results every target has to give to the bit: tests/data/conformance.json, which the
-// WebAssembly tests read too. After a change that is meant to change results, write it again with
+// Searches whose results every target has to give to the bit: tests/data/conformance.json, which
+// the WebAssembly tests read too. After a change that is meant to change results, write it again
+// with
 //   VICINAL_WRITE_GOLDEN=1 build/native/tests/vicinal_test_golden
 #include <gtest/gtest.h>
 
@@ -31,7 +32,8 @@ struct Case {
   std::uint64_t k;
 };
 
-// Every bits and metric, dims on and off the multiples of 8 and 64, tails, removals, k beyond the rows.
+// Every bits and metric, dims on and off the multiples of 8 and 64, tails, removals, k beyond the
+// rows.
 constexpr Case kCases[] = {
     {"one dimension", 1, Metric::cosine, 4, 0, 40, 0, 5},
     {"three dimensions, l2", 3, Metric::l2, 8, 1, 65, 0, 7},

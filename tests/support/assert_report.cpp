@@ -1,4 +1,5 @@
-// Shows the text of a failed assertion of the core: linked by the programs that name report_asserts.
+// Shows the text of a failed assertion of the core: linked by the programs that name
+// report_asserts.
 #include "support/assert_report.hpp"
 
 #include <cstdio>

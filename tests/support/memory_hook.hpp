@@ -1,5 +1,5 @@
-// Takes the place of the platform's memory and of operator new in every program that names something
-// of this header: counts allocations, makes chosen ones fail, and calls back before each.
+// Takes the place of the platform's memory and of operator new in every program that names
+// something of this header: counts allocations, makes chosen ones fail, and calls back before each.
 //
 // Thread safety: counts, failures and callbacks are per thread; live_allocations is of the process.
 // I1: a failure hits the platform's memory and `new (std::nothrow)`, never a throwing `new`.
@@ -28,7 +28,8 @@ class FailingAllocations {
   [[nodiscard]] std::uint64_t failed() const noexcept;
 };
 
-// Calls `call(context)` before each of this thread's allocations and releases of the platform's memory.
+// Calls `call(context)` before each of this thread's allocations and releases of the platform's
+// memory.
 class MemoryCallback {
  public:
   MemoryCallback(void (*call)(void*), void* context) noexcept;

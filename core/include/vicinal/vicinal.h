@@ -1,10 +1,10 @@
 /* The C interface of vicinal: opaque handles, status codes, options with struct_size first.
  *
- * Thread safety: an index from any thread; a reader from one thread at a time; a message from the thread
- * that made it. Every handle is freed by its own function, once; a reader keeps its index alive.
+ * Thread safety: an index from any thread; a reader from one thread at a time; a message from the
+ * thread that made it. Every handle is freed by its own function, once; a reader keeps its index
+ * alive.
  * Strings are UTF-8 and end in zero. Nothing throws. */
-#ifndef VICINAL_H
-#define VICINAL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,8 +61,8 @@ typedef struct vicinal_status {
   uint64_t b;
 } vicinal_status;
 
-/* Every options struct: set struct_size to its sizeof and the rest to 0 for the defaults, or start from
- * the init function. A larger struct_size than this library knows is BAD_OPTION. */
+/* Every options struct: set struct_size to its sizeof and the rest to 0 for the defaults, or start
+ * from the init function. A larger struct_size than this library knows is BAD_OPTION. */
 typedef struct vicinal_index_options {
   uint32_t struct_size;
   uint32_t dim;                /* 1..16384 */
@@ -130,7 +130,7 @@ typedef struct vicinal_stats {
 uint32_t vicinal_abi_version(void);
 /* "DUPLICATE_ID" and so on; static. */
 const char* vicinal_code_name(uint32_t code);
-/* One sentence about a status into `text`, cut to `bytes` with its zero; returns its full length. */
+/* One sentence about a status into `text`, cut to `bytes` with its zero; returns its whole length. */
 size_t vicinal_status_message(const vicinal_status* status, char* text, size_t bytes);
 
 void vicinal_index_options_init(vicinal_index_options* options);
@@ -157,8 +157,8 @@ vicinal_status vicinal_index_remove(vicinal_index* index, const uint64_t* ids, u
                                     vicinal_receipt* receipt);
 vicinal_status vicinal_index_clear(vicinal_index* index, vicinal_receipt* receipt);
 
-/* Writes that nobody waits for: make a message, fill it, submit it, look for its end. For event loops.
- * A handle's messages are applied in the order of their submits. */
+/* Writes that nobody waits for: make a message, fill it, submit it, look for its end. For event
+ * loops. A handle's messages are applied in the order of their submits. */
 vicinal_message* vicinal_message_create(vicinal_index* index, uint32_t kind, uint64_t count,
                                         vicinal_status* status);
 uint64_t* vicinal_message_ids(vicinal_message* message);
@@ -197,5 +197,3 @@ vicinal_status vicinal_reader_count(vicinal_reader* reader, uint64_t* rows, uint
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* VICINAL_H */

@@ -1,8 +1,8 @@
 // vicinal: nearest-neighbour search over compressed vectors where a reader never waits.
 //
-// Thread safety: an Index may be used from any number of threads at once; a Reader or Snapshot from one
-// thread at a time. Index, Reader and Snapshot each keep the index alive. Moving from or assigning to an
-// object while another thread uses it is a race, as for any value.
+// Thread safety: an Index may be used from any number of threads at once; a Reader or Snapshot from
+// one thread at a time. Index, Reader and Snapshot each keep the index alive. Moving from or
+// assigning to an object while another thread uses it is a race, as for any value.
 //
 // Errors are values (status.hpp); nothing throws. After close() everything answers CLOSED.
 #pragma once
@@ -98,10 +98,11 @@ class Reader {
   // answers with it.
   [[nodiscard]] Status status() const noexcept;
 
-  // `query`: dim floats. The hits lie in this reader's memory and are valid until its next search; a
-  // warm search allocates nothing. k above the live rows gives all of them; k = 0 or an empty index gives
-  // none. Errors: DIMENSION, NOT_FINITE (row 0, coordinate), BAD_OPTION, CLOSED, FULL.
-  [[nodiscard]] Result<Hits> search(std::span<const float> query, const SearchOptions& options = {});
+  // `query`: dim floats. The hits lie in this reader's memory and are valid until its next search;
+  // a warm search allocates nothing. k above the live rows gives all of them; k = 0 or an empty
+  // index gives none. Errors: DIMENSION, NOT_FINITE (row 0, coordinate), BAD_OPTION, CLOSED, FULL.
+  [[nodiscard]] Result<Hits> search(std::span<const float> query,
+                                    const SearchOptions& options = {});
   // count * dim floats; one result each, equal to the bit to single searches, all of one version.
   [[nodiscard]] Result<BatchHits> search_batch(std::span<const float> queries,
                                                const SearchOptions& options = {});
@@ -134,9 +135,9 @@ class Index;
 
 enum class WriteKind : std::uint8_t { add = 0, upsert = 1, remove = 2, clear = 3 };
 
-// A write that nobody waits for, for event loops: fill it, submit it through a WriteQueue, look for its
-// end. Belongs to one thread; after the submit only done() and result() may be called until it is done,
-// and it must not be destroyed before that.
+// A write that nobody waits for, for event loops: fill it, submit it through a WriteQueue, look for
+// its end. Belongs to one thread; after the submit only done() and result() may be called until it
+// is done, and it must not be destroyed before that.
 class PendingWrite {
  public:
   PendingWrite(PendingWrite&&) noexcept;
@@ -145,11 +146,11 @@ class PendingWrite {
 
   // Room for the ids; `clear` has none.
   [[nodiscard]] std::span<std::uint64_t> ids() noexcept;
-  // Room for one slice of vectors (at least one row of dim floats, 64-byte aligned), from which `encode`
-  // may read; empty for kinds without rows.
+  // Room for one slice of vectors (at least one row of dim floats, 64-byte aligned), from which
+  // `encode` may read; empty for kinds without rows.
   [[nodiscard]] std::span<float> staging() noexcept;
-  // Validates and encodes whole vectors as rows first.. of this write. Every row must be encoded before
-  // the submit. DIMENSION, NOT_FINITE(row, coordinate), BAD_OPTION when they do not fit.
+  // Validates and encodes whole vectors as rows first.. of this write. Every row must be encoded
+  // before the submit. DIMENSION, NOT_FINITE(row, coordinate), BAD_OPTION when they do not fit.
   Status encode(std::uint64_t first, std::span<const float> vectors);
   [[nodiscard]] bool done() const noexcept;
   // A 32-bit word that is 0 until done, for futexes and Atomics.wait.
@@ -172,8 +173,8 @@ class WriteQueue {
 
   // `count` ids, or rows with ids. FULL.
   [[nodiscard]] Result<PendingWrite> make(WriteKind kind, std::uint64_t count);
-  // Hands the write to whoever calls Index::pump. BUSY: too many are waiting, try later. DUPLICATE_ID,
-  // READ_ONLY, CLOSED. On an error the write is the caller's as before.
+  // Hands the write to whoever calls Index::pump. BUSY: too many are waiting, try later.
+  // DUPLICATE_ID, READ_ONLY, CLOSED. On an error the write is the caller's as before.
   Status submit(PendingWrite& write);
 
  private:
@@ -216,10 +217,10 @@ class Index {
 
   [[nodiscard]] const IndexOptions& options() const noexcept;
 
-  // `rows`: ids.size() * dim floats, row by row. Returns once the rows are visible to every search that
-  // starts afterwards; a batch becomes visible in one step. Errors, nothing changed: DIMENSION,
-  // NOT_FINITE(row, coordinate), DUPLICATE_ID(id), FULL, BUSY (a stuck reader holds too much retired
-  // memory), READ_ONLY, CLOSED.
+  // `rows`: ids.size() * dim floats, row by row. Returns once the rows are visible to every search
+  // that starts afterwards; a batch becomes visible in one step. Errors, nothing changed:
+  // DIMENSION, NOT_FINITE(row, coordinate), DUPLICATE_ID(id), FULL, BUSY (a stuck reader holds too
+  // much retired memory), READ_ONLY, CLOSED.
   Result<Receipt> add(std::span<const std::uint64_t> ids, std::span<const float> rows,
                       const WriteOptions& options = {});
   // As add; rows whose id is present replace it. An id twice in one batch: the last row wins.
@@ -231,8 +232,8 @@ class Index {
 
   // Writes without waiting; somebody must call pump.
   [[nodiscard]] WriteQueue write_queue() const;
-  // Does writes that are pending, about `budget_us` microseconds of them, unless another thread is doing
-  // so; returns how many it completed.
+  // Does writes that are pending, about `budget_us` microseconds of them, unless another thread is
+  // doing so; returns how many it completed.
   std::uint32_t pump(std::uint64_t budget_us);
   // A 32-bit word that changes with every submit: read it, pump until 0, then sleep on it.
   [[nodiscard]] const void* doorbell() const noexcept;
