@@ -2,8 +2,8 @@
 //
 // Thread safety: belongs to one thread.
 // I1: the cost of `resolve` and `clear` follows the number of ids, whatever the version's size.
-// I2: a mask has only bits of rows that are live in the version; every block with a mask that is not
-//     0 is listed once.
+// I2: a mask has only bits of rows that are live in the version; every block with a mask that is
+//     not 0 is listed once.
 #pragma once
 
 #include <cstddef>

@@ -15,8 +15,8 @@
 
 namespace vicinal::search {
 
-// Makes `buffer` hold at least `bytes`; its contents are lost (all zero) where it grows. Grows by half
-// at least, so that slowly growing needs do not allocate each time. FULL: as before.
+// Makes `buffer` hold at least `bytes`; its contents are lost (all zero) where it grows. Grows by
+// half at least, so that slowly growing needs do not allocate each time. FULL: as before.
 [[nodiscard]] inline Status reserve(AlignedBuffer& buffer, std::size_t bytes) noexcept {
   if (buffer.size() >= bytes) return {};
   auto grown = AlignedBuffer::create(std::max(bytes, buffer.size() + buffer.size() / 2));
@@ -28,14 +28,14 @@ namespace vicinal::search {
 }
 
 struct Scratch::Buffers {
-  AlignedBuffer prepare;  // the prepared query
-  AlignedBuffer rows;     // Hit, of TopRows
-  AlignedBuffer ids;      // std::uint64_t, the result
-  AlignedBuffer scores;   // float, the result
-  AlignedBuffer masks;    // std::uint32_t by block: the lanes that a filter allows
-  AlignedBuffer touched;  // std::uint32_t: blocks whose mask is not 0
-  AlignedBuffer deferred; // DeferredRow
-  AlignedBuffer decode;   // a packed row and the quantiser's scratch
+  AlignedBuffer prepare;   // the prepared query
+  AlignedBuffer rows;      // Hit, of TopRows
+  AlignedBuffer ids;       // std::uint64_t, the result
+  AlignedBuffer scores;    // float, the result
+  AlignedBuffer masks;     // std::uint32_t by block: the lanes that a filter allows
+  AlignedBuffer touched;   // std::uint32_t: blocks whose mask is not 0
+  AlignedBuffer deferred;  // DeferredRow
+  AlignedBuffer decode;    // a packed row and the quantiser's scratch
 };
 
 }  // namespace vicinal::search

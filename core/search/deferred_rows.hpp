@@ -1,5 +1,5 @@
-// Rows whose bound reaches the k-th score found so far, but probably not the final one: they wait until
-// a better threshold has settled most of them without reading their codes.
+// Rows whose bound reaches the k-th score found so far, but probably not the final one: they wait
+// until a better threshold has settled most of them without reading their codes.
 //
 // Thread safety: belongs to one thread.
 // I1: a row that waits here is neither lost nor ranked: before a search ends, each is scored or its
@@ -43,7 +43,9 @@ class DeferredRows {
     if (count == 0) return {};
     const std::size_t rest = size_ - count;
     if (rest != 0) {
-      std::nth_element(rows_, rows_ + rest, rows_ + size_, is_lower);
+      std::nth_element(
+          rows_, rows_ + rest, rows_ + size_,
+          [](const DeferredRow& a, const DeferredRow& b) { return a.upper < b.upper; });
     }
     size_ = rest;
     return {rows_ + rest, count};
@@ -66,10 +68,6 @@ class DeferredRows {
   }
 
  private:
-  [[nodiscard]] static bool is_lower(const DeferredRow& a, const DeferredRow& b) noexcept {
-    return a.upper < b.upper;
-  }
-
   DeferredRow* rows_;
   std::size_t capacity_;
   std::size_t size_ = 0;

@@ -19,12 +19,12 @@ using simd::kBlockRows;
 
 constexpr std::size_t kCacheLineBytes = 64;
 
-// Where a filter allows rows in fewer than one of so many blocks, its list of blocks is walked instead
-// of the directory: that costs a jump a block, the directory a word a block.
+// Where a filter allows rows in fewer than one of so many blocks, its list of blocks is walked
+// instead of the directory: that costs a jump a block, the directory a word a block.
 constexpr std::uint64_t kSparsePart = 16;
 
-// The factors of a block's 32 rows as the kernels read them. Of a block that the version shows only in
-// part they are copied: the writer may be filling the rows behind it.
+// The factors of a block's 32 rows as the kernels read them. Of a block that the version shows only
+// in part they are copied: the writer may be filling the rows behind it.
 class BlockFactors {
  public:
   BlockFactors(const SegmentView& view, std::uint32_t block) noexcept {
@@ -59,10 +59,13 @@ class BlockFactors {
   } copy_;  // set where a block is copied
 };
 
-// The first guess at the final threshold is made after so many bytes of sign planes, while they are in
-// the second-level cache, or so many rows; the next ones each time twice as many rows are seen.
+// The first guess at the final threshold is made after so many bytes of sign planes, while they are
+// in the second-level cache, or so many rows; the next ones each time twice as many rows are seen.
 constexpr std::size_t kFirstSettleBytes = std::size_t{256} << 10;
-constexpr std::uint64_t kFirstSettleRows = 4096;
+constexpr std::uint64_t kFirstSettleRows = 1024;
+// So few rows are always scored in order to have a threshold at all: without one every row is
+// deferred.
+constexpr std::size_t kHeldAnyway = 32;
 // Rows that may be deferred: 256 KiB of them.
 constexpr std::uint64_t kDeferredMax = 32768;
 static_assert(kDeferredMax >= 2 * kFirstSettleRows);
@@ -79,6 +82,12 @@ constexpr std::size_t kPlaneLinesAhead = 8;
   const double part = static_cast<double>(seen) / static_cast<double>(all);
   const double mean = static_cast<double>(k) * part;
   return std::min(k, static_cast<std::size_t>(mean + std::sqrt(mean)) + kFew);
+}
+
+// Nearly every block is whole, and without an instruction for it counting is a call.
+[[nodiscard]] std::uint32_t count_lanes(std::uint32_t lanes) noexcept {
+  return lanes == ~std::uint32_t{0} ? kBlockRows
+                                    : static_cast<std::uint32_t>(std::popcount(lanes));
 }
 
 [[nodiscard]] bool is_exhaustive(const SearchOptions& options, bool zero_query) noexcept {
@@ -194,7 +203,7 @@ void Scan::scan_plane(const SegmentView& view, std::uint32_t block, std::uint32_
       kernels_.plane_scan(plane, query_.plane, factors.plane_scale(), factors.plane_cosine2(),
                           lanes, top_.threshold(), upper);
   VICINAL_DEBUG_ASSERT((reached & ~lanes) == 0);
-  rows_estimated_ += static_cast<std::uint32_t>(std::popcount(lanes));
+  rows_estimated_ += count_lanes(lanes);
   for (; reached != 0; reached &= reached - 1) {
     const auto lane = static_cast<std::uint32_t>(std::countr_zero(reached));
     const std::uint32_t row = block * kBlockRows + lane;
@@ -215,8 +224,8 @@ void Scan::settle_seen() noexcept {
   if (deferred_.room() < kBlockRows) make_room();
 }
 
-// Until half of the places for deferred rows are free. The best are scored bit by bit: each bit raises
-// the threshold, below which others drop out.
+// Until half of the places for deferred rows are free. The best are scored bit by bit: each bit
+// raises the threshold, below which others drop out.
 void Scan::make_room() noexcept {
   constexpr std::size_t kBit = kDeferredMax / 16;
   hold(k_);
@@ -242,7 +251,7 @@ void Scan::hold(std::size_t count) noexcept {
 // Makes the count-th best score so far the level, and scores what was deferred and reaches it. With
 // count == k nothing stays deferred.
 void Scan::settle(std::size_t count) noexcept {
-  hold(count);
+  hold(std::max(count, std::min(k_, kHeldAnyway)));
   if (top_.size() >= k_) top_.tighten();
   level_ = top_.size() < count ? top_.threshold()
                                : std::max(top_.threshold(), top_.nth_score(count));
@@ -289,7 +298,7 @@ void Scan::score_waiting() noexcept {
 
 void Scan::score_all(const SegmentView& view, std::uint32_t block, std::uint32_t lanes) noexcept {
   const std::uint8_t* plane = view.plane(block);
-  rows_scored_ += static_cast<std::uint32_t>(std::popcount(lanes));
+  rows_scored_ += count_lanes(lanes);
   for (; lanes != 0; lanes &= lanes - 1) {
     const std::uint32_t row =
         block * kBlockRows + static_cast<std::uint32_t>(std::countr_zero(lanes));

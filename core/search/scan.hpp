@@ -1,13 +1,14 @@
 // One search over one version: the walk over blocks, the skip test, and the scores of what is left.
 //
 // Thread safety: belongs to one thread.
-// I1: search.hpp I1. With `exhaustive` a row's ranking score is its code score and no plane is scanned.
-// I2: rows are scored best bound first as far as that pays: which rows are scored, and when, changes
-//     the work, never the result (I1).
-// I3: no score and no bound is NaN. A row's factors are finite and not negative and their products with
-//     a query of any valid length stay finite (kMagnitudeLimit), except that a bound of an `ip` or `l2`
-//     row may overflow to +infinity, which keeps the row; nothing that could be infinite is multiplied
-//     by 0 or subtracted from another such value.
+// I1: search.hpp I1. With `exhaustive` a row's ranking score is its code score and no plane is
+//     scanned.
+// I2: rows are scored best bound first as far as that pays: which rows are scored, and when,
+//     changes the work, never the result (I1).
+// I3: no score and no bound is NaN. A row's factors are finite and not negative and their products
+//     with a query of any valid length stay finite (kMagnitudeLimit), except that a bound of an
+//     `ip` or `l2` row may overflow to +infinity, which keeps the row; nothing that could be
+//     infinite is multiplied by 0 or subtracted from another such value.
 #pragma once
 
 #include <cstddef>

@@ -2,10 +2,10 @@
 //
 // Thread safety: belongs to one thread.
 // I1: what is kept depends on the set of rows offered, never on their order.
-// I2: threshold() never falls and never exceeds the final k-th score: a row below it can be skipped,
-//     a row at it cannot (its id may be smaller).
-// I3: rows lie unsorted, up to `slack` more than k; when no place is left the best k are selected in
-//     linear time. So a row costs the same whatever k is, where a heap's cost grows with log k.
+// I2: threshold() never falls and never exceeds the final k-th score: a row below it can be
+//     skipped, a row at it cannot (its id may be smaller).
+// I3: rows lie unsorted, up to `slack` more than k; when no place is left the best k are selected
+//     in linear time. So a row costs the same whatever k is, where a heap's cost grows with log k.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,12 @@
 
 namespace vicinal::search {
 
-// Result order: a is better than b.
-[[nodiscard]] inline bool precedes(const Hit& a, const Hit& b) noexcept {
+// Result order: a is better than b. An object, which the algorithms inline; a function they would
+// call.
+inline constexpr auto precedes = [](const Hit& a, const Hit& b) noexcept {
   if (a.score != b.score) return a.score > b.score;
   return a.id < b.id;
-}
+};
 
 class TopRows {
  public:

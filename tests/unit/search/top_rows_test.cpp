@@ -55,8 +55,8 @@ TEST(TopRows, KeepsTheBestInAnyOrderOfArrival) {
     auto sorted = rows;
     std::sort(sorted.begin(), sorted.end(), precedes);
     for (const std::size_t k : {1u, 2u, 3u, 4u, 7u, 8u, 10u, 100u, 1000u, 2999u, 3000u, 4000u}) {
-      const std::vector<Hit> expected(
-          sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(k, 3000)));
+      const auto count = static_cast<std::ptrdiff_t>(std::min<std::size_t>(k, sorted.size()));
+      const std::vector<Hit> expected(sorted.begin(), sorted.begin() + count);
       expect_equal(collect(rows, k, -kInfinity, {}), expected);
       expect_equal(collect({rows.rbegin(), rows.rend()}, k, -kInfinity, {}), expected);
       expect_equal(collect(sorted, k, -kInfinity, {}), expected);
