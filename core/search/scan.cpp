@@ -317,7 +317,7 @@ float Scan::code_score(const segment::Segment& segment, const std::uint8_t* plan
   }
   const float score = simd::metric_score(product, query_.plane, segment.plane_scales()[row],
                                          segment.plane_cosines2()[row]);
-  VICINAL_DEBUG_ASSERT(std::isfinite(score));  // I2
+  VICINAL_DEBUG_ASSERT(std::isfinite(score));  // I3
   return score;
 }
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -69,6 +70,44 @@ TEST(Search, SkipsRowsAndStillFindsWhatBruteForceFinds) {
     EXPECT_TRUE(same_hits(found.hits, world.expected(query, options)));
     EXPECT_EQ(found.rows_estimated, 2000u);
     EXPECT_LT(found.rows_scored, 1500u);
+  }
+}
+
+// More rows wait for a threshold than there are places for (32,768): best ones last, so that it is
+// late, and first, so that the guess at it is wrong.
+TEST(Search, FindsTheSameWhenDeferredRowsRunOutOfPlaces) {
+  const Shape shape{8, Metric::ip, 4};
+  const auto quantiser = make_quantiser(shape);
+  auto vectors = make_vectors(16, 80000, 8);
+  const std::vector<float> query = queries(16, 1, 8)[0];
+  const auto rows = encode_rows(*quantiser, vectors);
+  // Bounds that are no wider than the estimates defer the most.
+  const auto ranked = rank_all(*quantiser, rows, query, 0.0f);
+  std::vector<EncodedRow> ordered;
+  {
+    std::vector<EncodedRow> by_id = rows;
+    const auto less = [](const EncodedRow& a, const EncodedRow& b) { return a.id < b.id; };
+    std::sort(by_id.begin(), by_id.end(), less);
+    for (const RankedRow& row : ranked) {
+      const EncodedRow wanted{row.hit.id, true, {}, {}};
+      ordered.push_back(*std::lower_bound(by_id.begin(), by_id.end(), wanted, less));
+    }
+  }
+  const std::vector<EncodedRow> reversed(ordered.rbegin(), ordered.rend());
+  for (const auto& arrangement : {rows, ordered, reversed}) {
+    const VersionFixture fixture(quantiser->layout(), arrangement);
+    for (const std::size_t k : {1u, 10u, 5000u, 40000u, 79999u}) {
+      SearchOptions options;
+      options.k = k;
+      options.certainty = 0;
+      const Hits found = search_hits(fixture.version(), *quantiser, query, options);
+      EXPECT_TRUE(same_hits(found.hits, choose(ranked, options))) << k;
+    }
+    SearchOptions options;
+    options.after = ranked[50000].hit;
+    options.certainty = 0;
+    EXPECT_TRUE(same_hits(search_hits(fixture.version(), *quantiser, query, options).hits,
+                          choose(ranked, options)));
   }
 }
 
