@@ -53,7 +53,7 @@ const STAGES = {
   node: { needs: ['native', 'package'], run: () => vitest('node') },
   chromium: { needs: ['package'], run: () => vitest('chromium') },
   package: { needs: ['native', 'package'], run: () => vitest('package') },
-  model: { needs: [], run: async () => runModels() },
+  model: { needs: [], run: runModels },
   asan: { needs: ['asan'], run: () => ctest('asan') },
   tsan: {
     needs: ['tsan'],
