@@ -34,8 +34,10 @@ struct Layout {
 };
 
 bool factors_are_sane(const quant::RowFactors& factors) noexcept {
+  // No vector is longer than sqrt(16384) * 1e16, and no row's factors are larger than its length:
+  // what is larger was not encoded, and would end in infinite scores.
+  constexpr float kLargest = 2.0e18f;
   // Comparisons are written so that NaN fails them.
-  constexpr float kLargest = 3.0e38f;
   return factors.scale >= 0 && factors.scale <= kLargest && factors.plane_scale >= 0 &&
          factors.plane_scale <= kLargest && factors.plane_cosine2 >= 0 &&
          factors.plane_cosine2 <= 1;
@@ -104,6 +106,9 @@ Result<std::shared_ptr<Core>> Image::load(std::span<const std::byte> bytes,
   Head head;
   if (payload->size() < sizeof head) return Status(Code::corrupt);
   std::memcpy(&head, payload->data(), sizeof head);
+  if (head.reserved8 != 0 || head.reserved[0] != 0 || head.reserved[1] != 0) {
+    return Status(Code::corrupt);
+  }
   IndexOptions options;
   options.dim = head.dim;
   options.metric = static_cast<Metric>(head.metric);

@@ -79,7 +79,8 @@ TEST(BuilderTest, EveryVersionShowsWhatAPlainMapShowsNowAndLater) {
   const std::uint32_t bits[] = {1, 2, 3, 4, 8};
   for (std::uint64_t seed = 1; seed <= scaled(8); ++seed) {
     const std::uint32_t id_end = seed % 3 == 0 ? 60 : 700;
-    ASSERT_NO_FATAL_FAILURE(random_history(seed, 8 + 8 * static_cast<std::uint32_t>(seed % 3), bits[seed % 5], id_end));
+    const std::uint32_t dim = 8 + 8 * static_cast<std::uint32_t>(seed % 3);
+    ASSERT_NO_FATAL_FAILURE(random_history(seed, dim, bits[seed % 5], id_end));
   }
 }
 

@@ -44,7 +44,9 @@ constexpr std::uint32_t kRows = simd::kBlockRows;
 [[nodiscard]] testing::AssertionResult view_is_right(const SegmentView& view, std::uint32_t number,
                                                      const Model& model,
                                                      std::set<std::uint64_t>* seen) {
-  const auto fail = [number] { return testing::AssertionFailure() << "segment " << number << ": "; };
+  const auto fail = [number] {
+    return testing::AssertionFailure() << "segment " << number << ": ";
+  };
   if (view.segment->number() != number) return fail() << "number " << view.segment->number();
   if (view.rows > view.segment->capacity()) return fail() << view.rows << " rows are too many";
   if ((view.tail != nullptr) != (view.rows % kRows != 0)) return fail() << "tail of " << view.rows;

@@ -1,8 +1,10 @@
-// A builder with everything it stands in, driven as the engine drives it, beside a model of plain maps.
+// A builder with everything it stands in, driven as the engine drives it, beside a model of plain
+// maps.
 //
 // Thread safety: belongs to one thread.
 // I1: the model holds what each version must show; versions are compared with it in full.
-// I2: every byte that the builder says is in use is reached from somewhere (unreached_bytes() == 0).
+// I2: every byte that the builder says is in use is reached from somewhere (unreached_bytes() ==
+//     0).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -40,6 +42,8 @@ using Model = std::map<std::uint64_t, PlainRow>;
 
 class BuilderWorld {
  public:
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
   BuilderWorld(std::uint32_t dim, std::uint32_t bits, std::uint64_t memory_bytes_max = 0);
   BuilderWorld(const BuilderWorld&) = delete;
   BuilderWorld& operator=(const BuilderWorld&) = delete;
@@ -49,9 +53,9 @@ class BuilderWorld {
   Status begin();
   // Rows with fresh random contents, each in place of the row with its id if there is one. Undoes
   // everything on a failure, or on purpose after `give_up_after` rows. An id may stand there twice.
-  Status upsert(std::span<const std::uint64_t> ids, std::uint64_t give_up_after = ~std::uint64_t{0});
+  Status upsert(std::span<const std::uint64_t> ids, std::uint64_t give_up_after = kNever);
   // As many ids as are there; undoes everything on a failure, or on purpose.
-  Status remove(std::span<const std::uint64_t> ids, std::uint64_t give_up_after = ~std::uint64_t{0});
+  Status remove(std::span<const std::uint64_t> ids, std::uint64_t give_up_after = kNever);
   Status clear();
   // Publishes, or abandons what changed nothing. Whether a version was published.
   bool commit();
@@ -90,7 +94,8 @@ class BuilderWorld {
   };
 
   [[nodiscard]] PlainRow random_row();
-  void undo(std::span<const Replaced> replaced, const segment::VersionBuilder::Savepoint& savepoint);
+  void undo(std::span<const Replaced> replaced,
+            const segment::VersionBuilder::Savepoint& savepoint);
 
   quant::CodeLayout layout_;
   sync::VersionRoot root_;

@@ -40,7 +40,9 @@ std::uint64_t id_of_hash(std::uint64_t hash) {
 std::vector<std::uint64_t> colliding_ids(std::uint64_t table, std::uint32_t start,
                                          std::uint64_t count) {
   std::vector<std::uint64_t> ids;
-  for (std::uint64_t i = 0; i < count; ++i) ids.push_back(id_of_hash(table << 58 | i << 32 | start));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    ids.push_back(id_of_hash(table << 58 | i << 32 | start));
+  }
   return ids;
 }
 

@@ -1,0 +1,152 @@
+// Every result of a search at sequence s equals the search of the log replayed to s.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "engine_log.hpp"
+#include "support/assert_report.hpp"
+#include "support/test_scale.hpp"
+#include "sync/atomic.hpp"
+
+namespace vicinal::test {
+namespace {
+
+[[maybe_unused]] const bool kAssertsReported = report_asserts();
+constexpr std::uint32_t kDim = 16;
+constexpr std::uint32_t kQueries = 8;
+constexpr std::size_t kRecordsMax = 400;
+
+struct Record {
+  std::uint64_t sequence;
+  std::uint32_t query;
+  std::vector<Hit> hits;
+  std::uint64_t rows;
+  bool has_17;
+};
+
+SearchOptions options_of(std::uint32_t query) {
+  SearchOptions options;
+  options.k = 1 + query * 3;
+  options.exhaustive = query % 2 == 0;
+  return options;
+}
+
+Record record(Reader& reader, std::uint32_t query) {
+  Record made{};
+  const auto hits = reader.search(vector_of(query, kDim), options_of(query));
+  EXPECT_TRUE(hits.ok());
+  made.sequence = hits->sequence();
+  made.query = query;
+  made.hits = copy_of(*hits);
+  return made;
+}
+
+// Searches until told to stop, through the newest version and through snapshots in turn. Keeps one
+// in `stride` records, so that they cover the whole run.
+void read_on(const Index& index, std::uint64_t seed, const sync::Atomic<std::uint32_t>& stop,
+             std::vector<Record>* records) {
+  Random random(seed);
+  Reader reader = index.reader();
+  std::uint64_t newest = 0;
+  std::uint64_t stride = 1;
+  for (std::uint64_t i = 0; stop.load(sync::acquire) == 0 || i < 10; ++i) {
+    const std::uint32_t query = random.below(kQueries);
+    Record made{};
+    if (random.below(4) == 0) {
+      Snapshot snapshot = reader.snapshot();
+      made = record(snapshot, query);
+      const auto again = record(snapshot, query);
+      EXPECT_EQ(made.sequence, again.sequence);
+      EXPECT_TRUE(equal_hits(made.hits, again.hits));
+      EXPECT_EQ(snapshot.count().sequence, made.sequence);
+      made.rows = snapshot.size();
+      made.has_17 = snapshot.has(17);
+    } else {
+      made = record(reader, query);
+      made.rows = ~std::uint64_t{0};
+    }
+    EXPECT_GE(made.sequence, newest);
+    newest = made.sequence;
+    if (i % stride == 0) records->push_back(std::move(made));
+    if (records->size() < kRecordsMax) continue;
+    stride *= 2;
+    for (std::size_t at = 0; at < records->size() / 2; ++at) {
+      (*records)[at] = std::move((*records)[at * 2]);
+    }
+    records->resize(records->size() / 2);
+  }
+}
+
+[[nodiscard]] bool is_right(const Record& made, Reader& oracle) {
+  if (made.rows != ~std::uint64_t{0} &&
+      (made.rows != oracle.size() || made.has_17 != oracle.has(17))) {
+    return false;
+  }
+  const auto hits = oracle.search(vector_of(made.query, kDim), options_of(made.query));
+  return hits.ok() && equal_hits(made.hits, copy_of(*hits));
+}
+
+// How many of the records are wrong.
+std::uint64_t count_wrong(const std::vector<Record>& records, const std::vector<Operation>& log,
+                          const std::vector<std::uint64_t>& sequences,
+                          const IndexOptions& options) {
+  std::map<std::uint64_t, std::vector<const Record*>> by_sequence;
+  for (const Record& made : records) by_sequence[made.sequence].push_back(&made);
+  Contents contents;
+  std::size_t applied = 0;
+  std::uint64_t wrong = 0;
+  for (const auto& [sequence, made] : by_sequence) {
+    while (applied < log.size() && sequences[applied] <= sequence) {
+      apply(contents, log[applied++]);
+    }
+    const Index index = index_of(contents, options);
+    Reader oracle = index.reader();
+    for (const Record* each : made) wrong += is_right(*each, oracle) ? 0 : 1;
+  }
+  return wrong;
+}
+
+void replay(std::uint64_t seed, Metric metric, std::uint8_t bits) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const IndexOptions options = small_options(kDim, metric, bits);
+  Index index = std::move(Index::create(options)).value();
+  const auto log = make_log(seed, scaled(250));
+  std::vector<std::uint64_t> sequences;
+  std::vector<Record> records[3];
+  std::vector<std::thread> readers;
+  sync::Atomic<std::uint32_t> stop;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    readers.emplace_back([&, i] { read_on(index, seed * 10 + i, stop, &records[i]); });
+  }
+  for (const Operation& operation : log) {
+    const auto receipt = apply(index, operation);
+    EXPECT_TRUE(receipt.ok());
+    sequences.push_back(receipt->sequence);
+  }
+  stop.store(1, sync::release);
+  for (std::thread& reader : readers) reader.join();
+  std::vector<Record> all;
+  for (auto& some : records) all.insert(all.end(), some.begin(), some.end());
+  ASSERT_GT(all.size(), 20u);
+  EXPECT_EQ(count_wrong(all, log, sequences, options), 0u);
+
+  // The comparison notices a score, an id and a sequence that were tampered with.
+  for (Record& made : all) {
+    if (made.hits.size() > 1) made.hits[0].score += 1;
+  }
+  const auto tampered = static_cast<std::uint64_t>(std::count_if(
+      all.begin(), all.end(), [](const Record& made) { return made.hits.size() > 1; }));
+  EXPECT_EQ(count_wrong(all, log, sequences, options), tampered);
+  index.pump(0);
+  EXPECT_EQ(index.stats()->retired_bytes, 0u);
+}
+
+TEST(EngineReplay, EveryResultIsThatOfTheLogReplayedToItsSequence) {
+  replay(1, Metric::cosine, 4);
+  replay(2, Metric::l2, 2);
+  replay(3, Metric::ip, 8);
+}
+
+}  // namespace
+}  // namespace vicinal::test
