@@ -1,11 +1,11 @@
-// What the program's subcommands have in common: each adds its options to a parser, and returns what
-// runs once they are parsed.
+// What the program's subcommands have in common: each adds its options to a parser, and returns
+// what runs once they are parsed.
 //
 // Thread safety: one thread at a time.
 // I1: a command prints nothing; what it found is its Report, so that --json is one object always.
 //
-// A command that groups others (such as one that runs benchmarks by name) adds a subcommand for each
-// of them to its own parser and returns what runs the chosen one.
+// A command that groups others (such as one that runs benchmarks by name) adds a subcommand for
+// each of them to its own parser and returns what runs the chosen one.
 #pragma once
 
 #include <functional>

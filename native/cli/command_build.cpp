@@ -9,6 +9,7 @@
 #include "cli/failure.hpp"
 #include "cli/index_file.hpp"
 #include "cli/ingest.hpp"
+#include "cli/option_checks.hpp"
 #include "cli/output_file.hpp"
 
 namespace vicinal::cli {
@@ -71,9 +72,10 @@ Report run(const Options& options) {
                  {"seconds", taken.count()},
                  {"file_bytes", file_bytes(options.output)},
                  {"threads", options.ingest.threads}};
-  report.text = fmt::format("{}: {} rows of {} coordinates at {} bits, {}; {} bytes in memory, {:.2f} s\n",
-                            options.output, count, rows.dim(), options.bits, options.metric,
-                            stats.total_bytes, taken.count());
+  report.text = fmt::format(
+      "{}: {} rows of {} coordinates at {} bits, {}; {} bytes in memory, {:.2f} s\n",
+      options.output, count, rows.dim(), options.bits, options.metric, stats.total_bytes,
+      taken.count());
   return report;
 }
 
@@ -91,17 +93,16 @@ Run attach_build(CLI::App& parser) {
   parser.add_option("--bits", options->bits, "Bits of a stored coordinate")
       ->check(CLI::IsMember({1u, 2u, 3u, 4u, 8u}))
       ->capture_default_str();
-  parser.add_option("--originals", options->originals, "Whether the vectors are kept beside the codes")
+  parser.add_option("--originals", options->originals, "Vectors kept beside the codes")
       ->check(CLI::IsMember({"none", "float16", "float32"}))
       ->capture_default_str();
   parser.add_option("--partitions", options->partitions, "How rows are grouped")
       ->check(CLI::IsMember({"none", "auto"}))
       ->capture_default_str();
-  parser.add_option("--seed", options->seed, "Seed of the random rotation")->capture_default_str();
-  parser.add_option("--max-bytes", options->bytes_max,
-                    "Memory that the index may take; K, M, G for 1024s")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("");
+  parser.add_option("--seed", options->seed, "Seed of the random rotation")
+      ->check(whole_number())
+      ->capture_default_str();
+  add_max_bytes(parser, options->bytes_max);
   return [options] { return run(*options); };
 }
 

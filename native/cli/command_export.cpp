@@ -61,11 +61,11 @@ Run attach_export(CLI::App& parser) {
       ->required()
       ->type_name("FILE");
   parser.add_option("--output-ids", options->output_ids,
-                    "Write the rows' ids, in the same order: decimal lines, or FILE.u64")
+                    "Write the ids beside: decimal lines, or a .u64 file")
       ->type_name("FILE");
   parser.footer(
-      "Rows come by ascending id. Without stored originals they are what the codes stand for: close\n"
-      "to the vectors that were added, and of unit length for cosine.");
+      "Rows come by ascending id. Without stored originals they are what the codes stand for:\n"
+      "close to the vectors that were added, and of unit length for cosine.");
   return [options] { return run(*options); };
 }
 

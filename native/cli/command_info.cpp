@@ -13,8 +13,8 @@ namespace {
 Report run(const IndexFile& file) {
   const Index index = file.open_to_read();
   const Stats stats = stats_of(index, file.path);
-  const double bytes_per_row =
-      stats.rows == 0 ? 0 : static_cast<double>(stats.total_bytes) / static_cast<double>(stats.rows);
+  const auto bytes = static_cast<double>(stats.total_bytes);
+  const double bytes_per_row = stats.rows == 0 ? 0 : bytes / static_cast<double>(stats.rows);
   Report report;
   report.json = {{"rows", stats.rows},
                  {"dead", stats.dead},

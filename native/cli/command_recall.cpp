@@ -74,14 +74,14 @@ Report run(const Options& options) {
   Progress progress("queries", count);
   for (std::size_t query = 0; query < count; ++query) {
     check_interrupted();
-    const Hits hits = search_one(reader, std::span(queries).subspan(query * dim, dim), query, search,
-                                 options.queries.path);
+    const auto vector = std::span(queries).subspan(query * dim, dim);
+    const Hits hits = search_one(reader, vector, query, search, options.queries.path);
     const auto nearest = truth.nearest(query, options.queries.k);
     for (const std::uint64_t id : hits.ids()) right += nearest.count(id);
     progress.show(query + 1);
   }
-  const double recall =
-      static_cast<double>(right) / (static_cast<double>(count) * static_cast<double>(options.queries.k));
+  const double wanted = static_cast<double>(count) * static_cast<double>(options.queries.k);
+  const double recall = static_cast<double>(right) / wanted;
   Report report;
   report.json = {{"k", options.queries.k}, {"queries", count}, {"recall", recall}};
   report.text = fmt::format("recall@{} {:.4f} over {} queries\n", options.queries.k, recall, count);
@@ -94,7 +94,7 @@ Run attach_recall(CLI::App& parser) {
   auto options = std::make_shared<Options>();
   options->queries.attach(parser, 1);
   parser.add_option("--truth", options->truth,
-                    "ivecs file: the ids of each query's true neighbours, nearest first")
+                    "ivecs: the ids of each query's neighbours, nearest first")
       ->required()
       ->type_name("FILE");
   return [options] { return run(*options); };

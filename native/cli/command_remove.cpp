@@ -53,7 +53,7 @@ Run attach_remove(CLI::App& parser) {
   options->index.attach(parser);
   parser
       .add_option("--ids", options->ids,
-                  "Ids of the rows to remove: decimal lines, or 64-bit words in FILE.u64")
+                  "Ids of the rows to remove: decimal lines, or a .u64 file")
       ->required()
       ->type_name("FILE");
   parser.footer("Ids that are not present are no error; the count tells.");

@@ -141,10 +141,12 @@ Report run(const Options& options) {
                  {"p50_us", p50_us},
                  {"p99_us", p99_us},
                  {"searches_per_s", rate}};
-  report.text = options.output.empty()
-                    ? table_of(found)
-                    : fmt::format("{}: {} queries, p50 {:.1f} us, p99 {:.1f} us, {:.0f} searches/s\n",
-                                  options.output, found.us.size(), p50_us, p99_us, rate);
+  if (options.output.empty()) {
+    report.text = table_of(found);
+  } else {
+    report.text = fmt::format("{}: {} queries, p50 {:.1f} us, p99 {:.1f} us, {:.0f} searches/s\n",
+                              options.output, found.us.size(), p50_us, p99_us, rate);
+  }
   return report;
 }
 

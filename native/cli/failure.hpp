@@ -34,7 +34,8 @@ class Failure : public std::runtime_error {
 // IO with the system's own words for `error_number`.
 [[nodiscard]] Failure io_failure(std::string_view subject, int error_number);
 
-// The failure that a Status of the library amounts to; `subject` is what it happened to, a file mostly.
+// The failure that a Status of the library amounts to; `subject` is what it happened to, mostly a
+// file.
 [[nodiscard]] Failure status_failure(std::string_view subject, const Status& status);
 
 void require(std::string_view subject, const Status& status);

@@ -36,8 +36,9 @@ std::vector<std::uint64_t> parse_lines(const std::string& name, std::string_view
     const char* const end = line.data() + line.size();
     const auto [at, error] = std::from_chars(line.data(), end, id);
     if (error != std::errc() || at != end) {
-      throw Failure(Code::bad_id, fmt::format("{}: line {}: \"{}\" is not a whole number below 2^64",
-                                              name, ids.size() + 1, line.substr(0, kShownBytes)));
+      throw Failure(Code::bad_id,
+                    fmt::format("{}: line {}: \"{}\" is not a whole number below 2^64", name,
+                                ids.size() + 1, line.substr(0, kShownBytes)));
     }
     ids.push_back(id);
   }

@@ -1,4 +1,4 @@
-// Files of ids: one decimal a line, or little-endian 64-bit words in a file whose name ends in .u64.
+// Files of ids: one decimal a line, or little-endian 64-bit words if the name ends in .u64.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -9,8 +9,8 @@
 
 namespace vicinal::cli {
 
-// BAD_ID naming the line, or the length of a .u64 file that is no multiple of 8; IO. "-" reads decimal
-// ids from standard input.
+// BAD_ID naming the line, or the length of a .u64 file that is no multiple of 8; IO. "-" reads
+// decimal ids from standard input.
 [[nodiscard]] std::vector<std::uint64_t> read_ids(const std::string& path);
 
 // The same formats; replaces the file in one step. IO.

@@ -14,6 +14,7 @@
 
 #include "cli/failure.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/option_checks.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -56,9 +57,7 @@ const char* name_of(Originals originals) noexcept {
 
 void IndexFile::attach(CLI::App& parser) {
   parser.add_option("--index", path, "The index file")->required()->type_name("FILE");
-  parser.add_option("--max-bytes", bytes_max, "Memory that the index may take; K, M, G for 1024s")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("");
+  add_max_bytes(parser, bytes_max);
 }
 
 Index IndexFile::open_to_read() const { return open_index(*this, true); }

@@ -29,8 +29,8 @@ struct IndexFile {
   [[nodiscard]] Index open_to_write() const;
 };
 
-// Keeps other processes of this program from changing an index file, from before it is read until after
-// it is replaced. BUSY when another one is at it. Dies with the process.
+// Keeps other processes of this program from changing an index file, from before it is read until
+// after it is replaced. BUSY when another one is at it. Dies with the process.
 class WriterLock {
  public:
   explicit WriterLock(const std::string& path);

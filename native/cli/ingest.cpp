@@ -15,6 +15,7 @@
 #include "cli/failure.hpp"
 #include "cli/id_list.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/option_checks.hpp"
 #include "cli/terminal.hpp"
 
 namespace vicinal::cli {
@@ -103,8 +104,8 @@ class Pipeline {
     while (step(queue, slice)) {}
   }
 
-  // False when there is nothing left to do. A failure of any part waits for its turn as well, so that
-  // the first one in the order of the file is the one reported.
+  // False when there is nothing left to do. A failure of any part waits for its turn as well, so
+  // that the first one in the order of the file is the one reported.
   bool step(WriteQueue& queue, Slice& slice) {
     std::uint64_t turn = 0;
     std::optional<PendingWrite> write;
@@ -185,16 +186,14 @@ class Pipeline {
 
 void Ingest::attach(CLI::App& parser) {
   threads = std::clamp(std::thread::hardware_concurrency(), 1u, kThreadsMax);
-  parser.add_option("--input", input, "File of vectors: fvecs, f16vecs, bvecs or npy; - to read them")
+  parser.add_option("--input", input, "Vectors: fvecs, f16vecs, bvecs or npy; - reads a pipe")
       ->required()
       ->type_name("FILE");
-  parser.add_option("--format", format, "Format of --input where its name does not tell")
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kVectorFormats),
-                                                     std::end(kVectorFormats))));
-  parser.add_option("--ids", ids, "Ids of the rows: decimal lines, or 64-bit words in FILE.u64")
+  add_format(parser, "--input", format);
+  parser.add_option("--ids", ids, "Ids of the rows: decimal lines, or a .u64 file")
       ->type_name("FILE");
-  parser.add_option("--threads", threads, "Threads that encode; the result is the same for any number")
-      ->check(CLI::Range(1u, kThreadsMax))
+  parser.add_option("--threads", threads, "Threads; the result is the same for any number")
+      ->check(CLI::Range(1u, kThreadsMax).description("1 to 64"))
       ->capture_default_str();
 }
 

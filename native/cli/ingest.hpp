@@ -1,8 +1,8 @@
 // Vectors from a file into an index, on several threads.
 //
 // Thread safety: ingest() runs its own threads; call it from one.
-// I1: rows are encoded side by side but enter in the order of the file, so that the index, its file and
-//     the error that is reported are the same for any number of threads.
+// I1: rows are encoded side by side but enter in the order of the file, so that the index, its file
+//     and the error that is reported are the same for any number of threads.
 // I2: memory is bounded by threads x slice, whatever the length of the input.
 #pragma once
 

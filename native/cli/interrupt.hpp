@@ -1,7 +1,8 @@
 // SIGINT and SIGTERM, turned into a condition that long work asks about.
 //
 // Thread safety: every function from any thread, after catch_interrupts().
-// I1: the handler only writes to a pipe, and nothing ever reads it: once interrupted, always interrupted.
+// I1: the handler only writes to a pipe, and nothing ever reads it: once interrupted, always
+//     interrupted.
 // I2: a wait for input ends at a signal that comes at any moment, also just before the wait.
 #pragma once
 

@@ -1,8 +1,8 @@
 // The header of a NumPy .npy file, versions 1.0 to 3.0.
 //
 // Thread safety: pure functions over a source of one's own.
-// I1: a header is hostile until checked: its length is bounded before it is read, and its numbers are
-//     returned only when they fit.
+// I1: a header is hostile until checked: its length is bounded before it is read, and its numbers
+//     are returned only when they fit.
 //
 // Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #pragma once

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "cli/failure.hpp"
+#include "cli/option_checks.hpp"
 #include "cli/row_reader.hpp"
 
 namespace vicinal::cli {
@@ -26,24 +27,23 @@ std::string check_certainty(const std::string& text) {
 
 void Queries::attach(CLI::App& parser, std::size_t k_min) {
   index.attach(parser);
-  parser.add_option("--queries", path, "File of queries: fvecs, f16vecs, bvecs or npy; - to read them")
+  parser.add_option("--queries", path, "Queries: fvecs, f16vecs, bvecs or npy; - reads a pipe")
       ->required()
       ->type_name("FILE");
-  parser.add_option("--format", format, "Format of --queries where its name does not tell")
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kVectorFormats),
-                                                     std::end(kVectorFormats))));
+  add_format(parser, "--queries", format);
   parser.add_option("-k", k, "Neighbours to find for each query")
-      ->check(CLI::Range(k_min, std::size_t{std::numeric_limits<std::int32_t>::max()}))
+      ->check(CLI::Range(k_min, std::size_t{std::numeric_limits<std::int32_t>::max()})
+                  .description(""))
       ->capture_default_str();
   auto* certainty_option =
       parser.add_option("--certainty", certainty,
-                        "Standard deviations by which a row must fall short to be skipped; inf "
-                        "scores every row")
-          ->check(CLI::Validator(check_certainty, "NUMBER"))
+                        "Standard deviations that a row must fall short by to be skipped")
+          ->check(CLI::Validator(check_certainty, ""))
           ->capture_default_str();
-  parser.add_flag("--exhaustive", exhaustive, "Score every row; the same as --certainty inf")
+  parser.add_flag("--exhaustive", exhaustive, "Skip no row; the same as --certainty inf")
       ->excludes(certainty_option);
   parser.add_option("--rerank", rerank, "Candidates to score again by their originals")
+      ->check(whole_number())
       ->capture_default_str();
 }
 
@@ -63,8 +63,8 @@ std::vector<float> Queries::read(std::uint32_t dim) const {
 
 SearchOptions Queries::search_options() const {
   if (rerank > 0) {
-    throw Failure(Code::unsupported,
-                  fmt::format("--rerank {}: {} stores no originals to score by", rerank, index.path));
+    throw Failure(Code::unsupported, fmt::format("--rerank {}: {} stores no originals to score by",
+                                                 rerank, index.path));
   }
   SearchOptions options;
   options.k = k;

@@ -65,8 +65,9 @@ RowReader::RowReader(const std::string& path, Format format) : source_(path) {
 
 void RowReader::check_dim(std::uint64_t dim, const char* unit) const {
   if (dim >= 1 && dim <= kDimMax) return;
-  throw Failure(Code::dimension, fmt::format("{}: row 0 says that it has {} {}; 1 to {} are allowed",
-                                             source_.name(), dim, unit, kDimMax));
+  throw Failure(Code::dimension,
+                fmt::format("{}: row 0 says that it has {} {}; 1 to {} are allowed", source_.name(),
+                            dim, unit, kDimMax));
 }
 
 void RowReader::start_npy() {
@@ -76,9 +77,10 @@ void RowReader::start_npy() {
   } else if (header.type == "<f2") {
     element_ = Element::float16;
   } else {
-    throw Failure(Code::unsupported,
-                  fmt::format("{}: elements of type {}; float32 (<f4) and float16 (<f2) can be read",
-                              source_.name(), header.type));
+    throw Failure(
+        Code::unsupported,
+        fmt::format("{}: elements of type {}; float32 (<f4) and float16 (<f2) can be read",
+                    source_.name(), header.type));
   }
   if (header.fortran_order) {
     throw Failure(Code::unsupported,
@@ -135,8 +137,9 @@ std::size_t RowReader::read_records(std::size_t rows_max) {
   for (std::size_t row = 0; row < rows && prefix_bytes_ != 0; ++row) {
     const auto dim = load<std::uint32_t>(records_.data() + row * row_bytes());
     if (dim == dim_) continue;
-    throw Failure(Code::dimension, fmt::format("{}: row {} says that it has {} coordinates, row 0 {}",
-                                               source_.name(), rows_done_ + row, dim, dim_));
+    throw Failure(Code::dimension,
+                  fmt::format("{}: row {} says that it has {} coordinates, row 0 has {}",
+                              source_.name(), rows_done_ + row, dim, dim_));
   }
   rows_done_ += rows;
   check_end(bytes - rows * row_bytes());

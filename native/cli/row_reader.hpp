@@ -1,8 +1,8 @@
 // Rows of numbers from fvecs, f16vecs, bvecs, ivecs and npy files, a slice at a time.
 //
 // Thread safety: one thread at a time.
-// I1: input is hostile: no length taken from it is used before it is within its bounds, and memory is
-//     bounded by the slice asked for.
+// I1: input is hostile: no length taken from it is used before it is within its bounds, and memory
+//     is bounded by the slice asked for.
 // I2: every row has dim() coordinates; a row that is cut short or of another length is a DIMENSION
 //     failure that names the row, counted from 0.
 #pragma once
@@ -38,7 +38,7 @@ class RowReader {
   // Where the length of the input is known.
   [[nodiscard]] std::optional<std::uint64_t> rows_total() const noexcept { return rows_total_; }
 
-  // At most `rows_max` rows of floats in place of what `rows` held; the number of rows, 0 at the end.
+  // At most `rows_max` rows of floats in place of what `rows` held; how many, 0 at the end.
   [[nodiscard]] std::size_t read(std::size_t rows_max, std::vector<float>& rows);
   // The same for ivecs.
   [[nodiscard]] std::size_t read(std::size_t rows_max, std::vector<std::int32_t>& rows);
@@ -61,7 +61,7 @@ class RowReader {
   std::size_t data_bytes_ = 0;    // of a row without its prefix
   std::uint64_t rows_done_ = 0;
   std::optional<std::uint64_t> rows_total_;
-  bool rows_are_counted_ = false;  // rows_total_ is the input's own word, not derived from its length
+  bool rows_are_counted_ = false;  // rows_total_ is what the input says, not its length
   std::vector<std::byte> records_;
   std::size_t carried_bytes_ = 0;  // at the front of records_: read to learn the dimension
 };

@@ -16,8 +16,8 @@ namespace vicinal::cli {
 // Thrown when whoever read our output has gone: no error, nothing more to say.
 struct OutputClosed {};
 
-// Gives each standard stream that was handed to us closed a placeholder, so that no file we open gets
-// its number. Once, at the start.
+// Gives each standard stream that was handed to us closed a placeholder, so that no file we open
+// gets its number. Once, at the start.
 void claim_standard_streams();
 
 // Everything, or OutputClosed, or an IO failure.

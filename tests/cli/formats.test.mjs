@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
-  bvecs, f16vecs, fvecs, npy, runCommand, succeed, temporaryFolder, u64, wholeRows,
+  bvecs, f16vecs, fail, fvecs, npy, runCommand, succeed, temporaryFolder, u64, wholeRows,
 } from './support/command.mjs';
 
 const { file, write, remove } = temporaryFolder();
@@ -42,8 +42,10 @@ describe.each(INPUTS)('%s', (name, make) => {
 it('half floats are read exactly: subnormal, smallest, largest, negative', () => {
   const halves = [[2 ** -24, -(2 ** -24), 2 ** -14, 65504], [-65504, 1.5, -0.25, 1023 * 2 ** -24]];
   const [a, b] = [file('half-a.vic'), file('half-b.vic')];
-  succeed(['build', '--input', write('h.f16vecs', f16vecs(halves)), '--output', a, '--metric', 'l2']);
-  succeed(['build', '--input', write('h.fvecs', fvecs(halves)), '--output', b, '--metric', 'l2']);
+  const build = (input, output) =>
+    succeed(['build', '--input', input, '--output', output, '--metric', 'l2']);
+  build(write('h.f16vecs', f16vecs(halves)), a);
+  build(write('h.fvecs', fvecs(halves)), b);
   expect(readFileSync(a).equals(readFileSync(b))).toBe(true);
 });
 
@@ -56,11 +58,12 @@ it('--format overrules the name of the file', () => {
 
 it('queries come in every format too, also through standard input', () => {
   const bytes = wholeRows(10, 24, 7);
-  const search = (...args) => succeed(['search', '--index', plain, ...args], { input: bvecs(bytes) });
-  const { results } = search('--queries', queries);
-  expect(search('--queries', write('q.npy', npy(bytes))).results).toEqual(results);
-  expect(search('--queries', write('q.f16vecs', f16vecs(bytes))).results).toEqual(results);
-  expect(search('--queries', '-', '--format', 'bvecs').results).toEqual(results);
+  const search = (args, options) => succeed(['search', '--index', plain, ...args], options);
+  const { results } = search(['--queries', queries]);
+  expect(search(['--queries', write('q.npy', npy(bytes))]).results).toEqual(results);
+  expect(search(['--queries', write('q.f16vecs', f16vecs(bytes))]).results).toEqual(results);
+  expect(search(['--queries', '-', '--format', 'bvecs'], { input: bvecs(bytes) }).results)
+    .toEqual(results);
 });
 
 describe('--ids', () => {
@@ -75,7 +78,8 @@ describe('--ids', () => {
     ['words.u64', u64(ids)],
   ])('reads %s and prints the ids digit for digit', (name, content) => {
     const out = file('ids.vic');
-    succeed(['build', '--input', file('rows.fvecs'), '--output', out, '--ids', write(name, content)]);
+    succeed(['build', '--input', file('rows.fvecs'), '--output', out,
+      '--ids', write(name, content)]);
     const { stdout } = runCommand(['search', '--index', out, '--queries', file('rows.fvecs'),
       '-k', 1, '--exhaustive', '--json']);
     const found = [...stdout.matchAll(/"ids":\[(\d+)\]/g)].map(([, id]) => BigInt(id));
@@ -84,7 +88,8 @@ describe('--ids', () => {
 
   it('reads decimal ids from standard input', () => {
     const out = file('ids-piped.vic');
-    succeed(['build', '--input', file('rows.fvecs'), '--output', out, '--ids', '-'], { input: text });
+    succeed(['build', '--input', file('rows.fvecs'), '--output', out, '--ids', '-'],
+      { input: text });
     const exported = file('exported.u64');
     succeed(['export', '--index', out, '--output', file('x.fvecs'), '--output-ids', exported]);
     expect(readFileSync(exported).equals(u64([...ids].reverse()))).toBe(true);
@@ -92,10 +97,8 @@ describe('--ids', () => {
 
   it('that do not fit 32 bits are refused for ivecs, and no file appears', () => {
     const out = file('wide.ivecs');
-    const { status, stdout } = runCommand(['search', '--index', file('ids.vic'), '--queries', queries,
-      '--output', out, '--json']);
-    expect(status).toBe(1);
-    expect(JSON.parse(stdout).error.code).toBe('BAD_ID');
+    expect(fail(['search', '--index', file('ids.vic'), '--queries', queries, '--output', out]))
+      .toMatchObject({ status: 1, code: 'BAD_ID' });
     expect(() => readFileSync(out)).toThrow('ENOENT');
   });
 });

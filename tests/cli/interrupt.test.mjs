@@ -66,7 +66,8 @@ describe.each(CASES)('%s', (_name, args) => {
 });
 
 it('a killed build does not make a new file', async () => {
-  const { child, ended } = await startHalfWay(['build', '--input', '-', '--output', file('new.vic')]);
+  const out = file('new.vic');
+  const { child, ended } = await startHalfWay(['build', '--input', '-', '--output', out]);
   child.kill('SIGKILL');
   await ended;
   expectNothingChanged();

@@ -92,7 +92,7 @@ function readRecords(file, load) {
   return rows;
 }
 
-/** Bytes of rows whose elements are `width` bytes each; prefixed by their length unless told not to. */
+/** Rows as bytes, each element `width` of them; behind their length unless told not to. */
 function records(rows, width, store, { prefix = true } = {}) {
   return Buffer.concat(rows.map((row) => {
     const head = prefix ? 4 : 0;
@@ -109,7 +109,8 @@ const storeHalf = (bytes, value, at) => bytes.writeUInt16LE(halfOf(value), at);
 export const fvecs = (rows) => records(rows, 4, storeFloat);
 export const f16vecs = (rows) => records(rows, 2, storeHalf);
 export const bvecs = (rows) => records(rows, 1, (bytes, value, at) => bytes.writeUInt8(value, at));
-export const ivecs = (rows) => records(rows, 4, (bytes, value, at) => bytes.writeInt32LE(value, at));
+export const ivecs = (rows) =>
+  records(rows, 4, (bytes, value, at) => bytes.writeInt32LE(value, at));
 
 /** The bits of a value that a half float holds exactly. */
 export function halfOf(value) {
