@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <thread>
 
 #include "engine_log.hpp"
@@ -71,7 +72,7 @@ void read_on(const Index& index, std::uint64_t seed, const sync::Atomic<std::uin
     if (i % stride == 0) records->push_back(std::move(made));
     if (records->size() < kRecordsMax) continue;
     stride *= 2;
-    for (std::size_t at = 0; at < records->size() / 2; ++at) {
+    for (std::size_t at = 1; at < records->size() / 2; ++at) {
       (*records)[at] = std::move((*records)[at * 2]);
     }
     records->resize(records->size() / 2);
@@ -85,6 +86,20 @@ void read_on(const Index& index, std::uint64_t seed, const sync::Atomic<std::uin
   }
   const auto hits = oracle.search(vector_of(made.query, kDim), options_of(made.query));
   return hits.ok() && equal_hits(made.hits, copy_of(*hits));
+}
+
+void describe(const Record& made, Reader& oracle) {
+  const auto hits = oracle.search(vector_of(made.query, kDim), options_of(made.query));
+  std::printf("sequence %d, query %d: %d hits of %d rows, not %d of %d\n",
+              static_cast<int>(made.sequence), static_cast<int>(made.query),
+              static_cast<int>(made.hits.size()), static_cast<int>(made.rows),
+              static_cast<int>(hits->size()), static_cast<int>(oracle.size()));
+  for (std::size_t i = 0; i < made.hits.size() && i < hits->size(); ++i) {
+    const Hit expected = (*hits)[i];
+    std::printf("%d: id %d with %.9g, not id %d with %.9g\n", static_cast<int>(i),
+                static_cast<int>(made.hits[i].id), static_cast<double>(made.hits[i].score),
+                static_cast<int>(expected.id), static_cast<double>(expected.score));
+  }
 }
 
 // How many of the records are wrong.
@@ -102,7 +117,10 @@ std::uint64_t count_wrong(const std::vector<Record>& records, const std::vector<
     }
     const Index index = index_of(contents, options);
     Reader oracle = index.reader();
-    for (const Record* each : made) wrong += is_right(*each, oracle) ? 0 : 1;
+    for (const Record* each : made) {
+      if (is_right(*each, oracle)) continue;
+      if (++wrong == 1) describe(*each, oracle);
+    }
   }
   return wrong;
 }
