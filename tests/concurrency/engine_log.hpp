@@ -12,7 +12,7 @@
 namespace vicinal::test {
 
 // Vector kernels load whole registers and let what lies behind a row count nothing; a writer may be
-// filling it. ThreadSanitizer sees the loads and not the zeros, so it gets the kernels that load bytes.
+// filling it. ThreadSanitizer sees the loads and not the zeros: it gets the kernels that load bytes.
 #ifdef __SANITIZE_THREAD__
 inline const bool kPlainLoads = setenv("VICINAL_SIMD", "scalar", 1) == 0;
 #endif
