@@ -1,52 +1,17 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
-#include <new>
+#include <limits>
 #include <vector>
 
 #include "base/random.hpp"
+#include "support/memory_hook.hpp"
 #include "world.hpp"
-
-namespace {
-
-// Every way of this program to the heap, counted; while `fail` is set nothing is handed out.
-std::uint64_t allocations = 0;
-bool fail = false;
-
-void* allocate(std::size_t bytes, std::size_t alignment) {
-  ++allocations;
-  if (fail) return nullptr;
-  return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
-
-void* allocate_or_end(std::size_t bytes, std::size_t alignment) {
-  void* memory = allocate(bytes, alignment);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-
-constexpr std::size_t kPlain = alignof(std::max_align_t);
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return allocate_or_end(bytes, kPlain); }
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  return allocate(bytes, kPlain);
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return allocate_or_end(bytes, static_cast<std::size_t>(alignment));
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  return allocate(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace vicinal::test {
 namespace {
+
+constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
 // The status of one search with these options, heap untouched by the harness.
 Status try_search(const World& world, std::span<const float> query, const SearchOptions& options,
@@ -67,7 +32,7 @@ TEST(Scratch, AWarmSearchAllocatesNothing) {
     options.k = 50;
     search::Found found;
     ASSERT_TRUE(try_search(world, queries[0], options, **made, &found).ok());
-    const std::uint64_t before = allocations;
+    const std::uint64_t before = allocations_of_this_thread();
     for (const auto& query : queries) {
       for (const std::size_t k : {std::size_t{50}, std::size_t{1}, std::size_t{10}}) {
         options.k = k;
@@ -77,7 +42,7 @@ TEST(Scratch, AWarmSearchAllocatesNothing) {
         ASSERT_TRUE(try_search(world, query, options, **made, &found).ok());
       }
     }
-    EXPECT_EQ(allocations, before);
+    EXPECT_EQ(allocations_of_this_thread(), before);
   }
 }
 
@@ -95,10 +60,13 @@ TEST(Scratch, WithoutMemoryReportsFullAndStillServesWhatItServedBefore) {
   search::Found found;
   ASSERT_TRUE(try_search(world, query, small, **made, &found).ok());
   for (const SearchOptions& options : {large, filtered}) {
-    fail = true;
-    const Status status = try_search(world, query, options, **made, &found);
-    const Status still = try_search(world, query, small, **made, &found);
-    fail = false;
+    Status status;
+    Status still;
+    {
+      const FailingAllocations failing(1, kAll);
+      status = try_search(world, query, options, **made, &found);
+      still = try_search(world, query, small, **made, &found);
+    }
     EXPECT_EQ(status.code(), Code::full);
     ASSERT_TRUE(still.ok());
     ASSERT_EQ(found.ids.size(), expected.size());
@@ -110,9 +78,8 @@ TEST(Scratch, WithoutMemoryReportsFullAndStillServesWhatItServedBefore) {
 
 TEST(Scratch, CannotBeMadeWithoutMemory) {
   const auto quantiser = make_quantiser({32, Metric::ip, 4});
-  fail = true;
+  const FailingAllocations failing(1, kAll);
   const auto made = search::Scratch::create(*quantiser);
-  fail = false;
   EXPECT_EQ(made.code(), Code::full);
 }
 
