@@ -107,15 +107,9 @@ Result<std::uint32_t> Core::take_lane() noexcept {
 
 void Core::give_lane_back(std::uint32_t lane) noexcept { lane_claims_.give_back(lane); }
 
-Status Core::check(const Message& message) const noexcept {
-  if (closed()) return Status(Code::closed);
-  return message.kind() == MessageKind::add ? message.check_distinct_ids() : Status();
-}
-
 Status Core::submit(std::uint32_t lane, Message& message) noexcept {
   VICINAL_ASSERT(lane_claims_.taken(lane));
-  const Status checked = check(message);
-  if (!checked.ok()) return checked;
+  if (closed()) return Status(Code::closed);
   if (!lanes_[lane].load(sync::acquire)->try_push(&message)) {  // [lane]
     return Status(Code::busy, kLaneMessages, kLaneMessages);
   }
@@ -158,12 +152,9 @@ std::uint64_t Core::drive(const Message* until) noexcept {
 
 bool Core::apply_alone(Message& message) noexcept {
   if (!token_.try_acquire()) return false;
-  message.status = check(message);
-  if (message.status.ok()) {
-    Message* refused = nullptr;
-    (void)run_version(&message, 0, &refused);
-    VICINAL_ASSERT(refused == nullptr && message.completion.done());
-  }
+  Message* refused = nullptr;
+  (void)run_version(&message, 0, &refused);
+  VICINAL_ASSERT(refused == nullptr && message.completion.done());
   token_.give_back();
   if (any_pending()) doorbell_.ring();  // I5
   return true;

@@ -58,8 +58,8 @@ class Core {
   // all are taken. The same lane may be used by one thread at a time.
   [[nodiscard]] Result<std::uint32_t> take_lane() noexcept;
   void give_lane_back(std::uint32_t lane) noexcept;
-  // BUSY when the lane is full, CLOSED, DUPLICATE_ID for an add with an id twice. The message is
-  // then still the producer's. Rings the doorbell.
+  // BUSY when the lane is full, CLOSED. The message is then still the producer's. Rings the
+  // doorbell.
   Status submit(std::uint32_t lane, Message& message) noexcept;
   // Takes the writer's role if it is free and works until nothing is pending; used by whoever
   // submits and may wait. `until` ends it early when done. Returns the number of messages
@@ -91,7 +91,6 @@ class Core {
   [[nodiscard]] Message* next_message() noexcept;
   void apply(Message& message) noexcept;
   // What a message may be refused for before the writer sees it.
-  [[nodiscard]] Status check(const Message& message) const noexcept;
   Status apply_rows(Message& message) noexcept;
   Status apply_remove(Message& message) noexcept;
   Status apply_clear(Message& message) noexcept;

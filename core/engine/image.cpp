@@ -33,29 +33,18 @@ struct Layout {
   }
 };
 
-bool factors_are_sane(const quant::RowFactors& factors) noexcept {
-  // No vector is longer than sqrt(16384) * 1e16, and no row's factors are larger than its length:
-  // what is larger was not encoded, and would end in infinite scores.
+// Whether the factors can be those of a valid row: what is larger was not encoded, and would end in
+// infinite scores.
+bool factors_are_sane(const quant::RowFactors& factors, std::uint32_t coded_dim) noexcept {
+  // No vector is longer than sqrt(16384) * 1e16, and no row's factors are larger than its length.
   constexpr float kLargest = 2.0e18f;
+  const double length2 = double{factors.plane_scale} * double{factors.plane_scale} *
+                         double{factors.plane_cosine2} * coded_dim;
+  if (!(length2 <= double{kLargest} * kLargest)) return false;
   // Comparisons are written so that NaN fails them.
   return factors.scale >= 0 && factors.scale <= kLargest && factors.plane_scale >= 0 &&
          factors.plane_scale <= kLargest && factors.plane_cosine2 >= 0 &&
          factors.plane_cosine2 <= 1;
-}
-
-void pack_row(const segment::SegmentView& view, std::uint32_t row, const quant::CodeLayout& layout,
-              std::uint8_t* packed) noexcept {
-  const std::uint8_t* plane = view.plane(row / simd::kBlockRows) + row % 16;
-  const int shift = row % simd::kBlockRows < 16 ? 0 : 4;
-  const std::uint32_t half = layout.groups / 2;
-  for (std::uint32_t i = 0; i < half; ++i) {
-    const int low = plane[i * simd::kGroupBytes] >> shift & 15;
-    const int high = plane[(i + half) * simd::kGroupBytes] >> shift & 15;
-    packed[i] = static_cast<std::uint8_t>(low | high << 4);
-  }
-  if (layout.rest_bytes != 0) {
-    std::memcpy(packed + layout.sign_bytes, view.segment->rest(row), layout.rest_bytes);
-  }
 }
 
 }  // namespace
@@ -88,9 +77,9 @@ Result<AlignedBuffer> Image::save(ReaderCore& reader) noexcept {
       const quant::RowFactors factors = view->segment->factors(row);
       std::memcpy(payload + at.ids + next * 8, view->segment->ids() + row, 8);
       std::memcpy(payload + at.factors + next * sizeof factors, &factors, sizeof factors);
-      pack_row(*view, row, layout,
-               reinterpret_cast<std::uint8_t*>(payload + at.packed_rows) +
-                   next * layout.packed_row_bytes);
+      view->copy_packed_row(layout, row,
+                            reinterpret_cast<std::uint8_t*>(payload + at.packed_rows) +
+                                next * layout.packed_row_bytes);
       ++next;
     }
   }
@@ -135,7 +124,7 @@ Result<std::shared_ptr<Core>> Image::load(std::span<const std::byte> bytes,
   for (std::uint64_t row = 0; row < head.rows; ++row) {
     quant::RowFactors factors;
     std::memcpy(&factors, payload->data() + at.factors + row * sizeof factors, sizeof factors);
-    if (!factors_are_sane(factors)) return Status(Code::corrupt);
+    if (!factors_are_sane(factors, quantiser.layout().coded_dim)) return Status(Code::corrupt);
     const auto* packed =
         reinterpret_cast<const std::uint8_t*>(payload->data() + at.packed_rows) + row * row_bytes;
     (*message)->take_packed(row, packed, &factors, 1);

@@ -38,7 +38,8 @@ Result<Index> Index::from_bytes(std::span<const std::byte> bytes, const OpenOpti
 }
 
 Result<Index> Index::open(const std::string& path, const OpenOptions& options) {
-  auto bytes = platform::read_file(path.c_str());
+  auto bytes = platform::read_file(
+      path.c_str(), options.memory_bytes_max == 0 ? ~std::uint64_t{0} : options.memory_bytes_max);
   if (!bytes.ok()) return bytes.status();
   return from_bytes({bytes->data(), bytes->size()}, options);
 }

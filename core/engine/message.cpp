@@ -1,9 +1,9 @@
 #include "engine/message.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <new>
 
-#include "base/aligned_buffer.hpp"
 #include "base/assert.hpp"
 #include "base/bits.hpp"
 #include "platform/memory.hpp"
@@ -62,6 +62,8 @@ Result<Message::Owner> Message::create(const quant::Quantiser& quantiser, Messag
   if (rows) {
     message->staging_rows_ = static_cast<std::uint32_t>(staging_rows);
     message->factors_ = reinterpret_cast<quant::RowFactors*>(memory + parts.factors);
+    // A row that nobody encodes is a zero vector, never whatever lay here.
+    std::uninitialized_fill_n(message->factors_, count, quant::RowFactors{});
     message->packed_rows_ = reinterpret_cast<std::uint8_t*>(memory + parts.packed_rows);
     message->staging_ = reinterpret_cast<float*>(memory + parts.staging);
     message->scratch_ = memory + parts.scratch;
@@ -84,6 +86,7 @@ Status Message::encode(std::uint64_t first, const float* vectors, std::uint64_t 
     if (!valid.ok()) return valid;
     quantiser_->encode(vector, scratch_, packed_rows_ + (first + i) * layout.packed_row_bytes,
                        factors_ + first + i);
+    ++rows_filled_;
   }
   return {};
 }
@@ -95,17 +98,7 @@ void Message::take_packed(std::uint64_t first, const std::uint8_t* packed_rows,
   const std::size_t row_bytes = quantiser_->layout().packed_row_bytes;
   std::copy(packed_rows, packed_rows + rows * row_bytes, packed_rows_ + first * row_bytes);
   std::copy(factors, factors + rows, factors_ + first);
-}
-
-Status Message::check_distinct_ids() const noexcept {
-  if (count_ < 2) return {};
-  auto sorted = AlignedBuffer::create(static_cast<std::size_t>(count_) * sizeof(std::uint64_t));
-  if (!sorted.ok()) return sorted.status();
-  auto* begin = sorted->as<std::uint64_t>();
-  auto* end = std::copy(ids_, ids_ + count_, begin);
-  std::sort(begin, end);
-  const auto* twice = std::adjacent_find(begin, end);
-  return twice == end ? Status() : Status(Code::duplicate_id, *twice);
+  rows_filled_ += rows;
 }
 
 }  // namespace vicinal::engine

@@ -38,6 +38,8 @@ class Message {
   [[nodiscard]] MessageKind kind() const noexcept { return kind_; }
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
   [[nodiscard]] std::uint32_t dim() const noexcept { return quantiser_->layout().dim; }
+  // Rows that `encode` or `take_packed` has filled, counting one filled twice as two.
+  [[nodiscard]] std::uint64_t rows_filled() const noexcept { return rows_filled_; }
   [[nodiscard]] std::uint64_t* ids() noexcept { return ids_; }
   [[nodiscard]] const std::uint64_t* ids() const noexcept { return ids_; }
   // Room for at least one row of dim floats, 64-byte aligned; null when the kind carries no rows.
@@ -51,8 +53,6 @@ class Message {
   // Takes over rows that are packed already, in place of `encode`.
   void take_packed(std::uint64_t first, const std::uint8_t* packed_rows,
                    const quant::RowFactors* factors, std::uint64_t rows) noexcept;
-  // DUPLICATE_ID(id) when an id stands twice, FULL without memory; nothing is changed.
-  [[nodiscard]] Status check_distinct_ids() const noexcept;
 
   // The writer's.
   [[nodiscard]] const std::uint8_t* packed_row(std::uint64_t row) const noexcept {
@@ -78,6 +78,7 @@ class Message {
   MessageKind kind_ = MessageKind::add;
   std::uint64_t count_ = 0;
   std::uint64_t bytes_ = 0;
+  std::uint64_t rows_filled_ = 0;
   std::uint32_t staging_rows_ = 0;
   std::uint64_t* ids_ = nullptr;
   segment::Slot* replaced_ = nullptr;

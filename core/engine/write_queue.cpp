@@ -8,15 +8,23 @@
 
 namespace vicinal {
 
-PendingWrite::PendingWrite(engine::Message* message) noexcept : message_(message) {}
+PendingWrite::PendingWrite(std::shared_ptr<engine::Core> core, engine::Message* message) noexcept
+    : core_(std::move(core)), message_(message) {}
 PendingWrite::PendingWrite(PendingWrite&& other) noexcept
-    : message_(std::exchange(other.message_, nullptr)) {}
+    : core_(std::move(other.core_)),
+      message_(std::exchange(other.message_, nullptr)),
+      submitted_(other.submitted_) {}
 PendingWrite& PendingWrite::operator=(PendingWrite&& other) noexcept {
+  std::swap(core_, other.core_);
   std::swap(message_, other.message_);
+  std::swap(submitted_, other.submitted_);
   return *this;
 }
 PendingWrite::~PendingWrite() {
-  if (message_ != nullptr) engine::Message::destroy(message_);
+  if (message_ == nullptr) return;
+  // A message in flight is the writer's: given up, it stays, and the memory with it.
+  if (submitted_ && !done()) return;
+  engine::Message::destroy(message_);
 }
 
 std::span<std::uint64_t> PendingWrite::ids() noexcept {
@@ -32,7 +40,7 @@ Status PendingWrite::encode(std::uint64_t first, std::span<const float> vectors)
   const std::uint64_t count = message_->count();
   if (vectors.size() % dim != 0) return Status(Code::dimension, vectors.size() % dim, dim);
   const std::uint64_t rows = vectors.size() / dim;
-  if (message_->staging() == nullptr || first > count || rows > count - first) {
+  if (submitted_ || message_->staging() == nullptr || first > count || rows > count - first) {
     return Status(Code::bad_option, static_cast<std::uint64_t>(OptionName::ids_length));
   }
   return message_->encode(first, vectors.data(), rows);
@@ -68,17 +76,25 @@ Result<PendingWrite> WriteQueue::make(WriteKind kind, std::uint64_t count) {
   auto message = engine::Message::create(core_->quantiser(),
                                          static_cast<engine::MessageKind>(kind), count);
   if (!message.ok()) return message.status();
-  return PendingWrite(message->release());
+  return PendingWrite(core_, message->release());
 }
 
 Status WriteQueue::submit(PendingWrite& write) {
   if (read_only_) return Status(Code::read_only);
+  const bool whole = write.message_ != nullptr &&
+                     (write.message_->staging() == nullptr ||
+                      write.message_->rows_filled() >= write.message_->count());
+  if (!whole || write.submitted_ || write.core_ != core_) {
+    return Status(Code::bad_option, static_cast<std::uint64_t>(OptionName::handle));
+  }
   if (lane_ == kNoLane) {
     auto lane = core_->take_lane();
     if (!lane.ok()) return lane.status();
     lane_ = *lane;
   }
-  return core_->submit(lane_, *write.message_);
+  const Status submitted = core_->submit(lane_, *write.message_);
+  write.submitted_ = submitted.ok();
+  return submitted;
 }
 
 }  // namespace vicinal

@@ -101,8 +101,8 @@ void Core::reclaim() noexcept {
 
 Status Core::check_retired() noexcept {
   // Whatever can be freed is freed before anything is refused.
-  const bool near = reclaimer_.bytes() > options_.retired_bytes_max;
-  if (options_.memory_bytes_max != 0 || near || reclaimer_.bytes() >= kReclaimBytes) reclaim();
+  const bool near = reclaimer_.bytes() > options_.retired_bytes_max || !builder_.has_room();
+  if (near || reclaimer_.bytes() >= kReclaimBytes) reclaim();
   if (reclaimer_.bytes() <= options_.retired_bytes_max) return {};
   return Status(Code::busy, reclaimer_.bytes(), options_.retired_bytes_max);
 }
@@ -125,23 +125,16 @@ void Core::apply(Message& message) noexcept {
 Status Core::apply_rows(Message& message) noexcept {
   const bool replace = message.kind() == MessageKind::upsert;
   const std::uint64_t count = message.count();
-  if (!replace) {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const std::uint64_t id = message.ids()[i];
-      if (builder_.find(id).valid()) return Status(Code::duplicate_id, id);
-    }
-  }
   const segment::VersionBuilder::Savepoint savepoint = builder_.savepoint();
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t id = message.ids()[i];
     message.replaced()[i] = segment::Slot{};
     Status step;
-    if (replace) {
-      const segment::Slot old = builder_.find(id);
-      if (old.valid()) {
-        step = builder_.kill(old);
-        if (step.ok()) message.replaced()[i] = old;
-      }
+    // Finds rows of this message too: an id that stands twice in it.
+    const segment::Slot old = builder_.find(id);
+    if (old.valid()) {
+      step = replace ? builder_.kill(old) : Status(Code::duplicate_id, id);
+      if (step.ok()) message.replaced()[i] = old;
     }
     if (step.ok()) {
       step = builder_.append(id, message.packed_row(i), message.factors(i), count - i);

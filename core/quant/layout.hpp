@@ -3,7 +3,8 @@
 // Thread safety: immutable value.
 // I1: coded_dim is a multiple of 8 and at least dim; packed_row_bytes == coded_dim * bits / 8
 //     exactly.
-// I2: a row of a segment takes plane_block_bytes / 32 + rest_bytes == packed_row_bytes bytes.
+// I2: a row of a segment takes plane_block_bytes / 32 + rest_bytes bytes, at most one byte more
+//     than packed_row_bytes.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,9 @@ struct CodeLayout {
   std::size_t sign_bytes = 0;          // D / 8, half-packed sign nibbles of one row
   std::size_t rest_bytes = 0;          // D * (bits - 1) / 8
   std::size_t packed_row_bytes = 0;    // D * bits / 8
-  std::size_t plane_block_bytes = 0;   // G * 16, the signs of 32 rows
+  // The signs of 32 rows: G * 16 bytes, and zeros up to whole steps of 64, since a kernel reads
+  // that much and the block behind may be in the writer's hands.
+  std::size_t plane_block_bytes = 0;
 
   [[nodiscard]] static constexpr CodeLayout of(std::uint32_t dim, std::uint32_t bits) noexcept {
     CodeLayout layout;
@@ -41,7 +44,7 @@ struct CodeLayout {
     layout.sign_bytes = layout.coded_dim / 8;
     layout.rest_bytes = std::size_t{layout.coded_dim} * (bits - 1) / 8;
     layout.packed_row_bytes = std::size_t{layout.coded_dim} * bits / 8;
-    layout.plane_block_bytes = std::size_t{layout.groups} * simd::kGroupBytes;
+    layout.plane_block_bytes = std::size_t{(layout.groups + 3) / 4 * 4} * simd::kGroupBytes;
     return layout;
   }
 };
@@ -53,6 +56,19 @@ struct RowFactors {
   float plane_cosine2 = 0;  // (sum |u_j|)^2 / D, clamped to <= 1
 };
 static_assert(sizeof(RowFactors) == 12);
+
+// The half-packed signs of the row in lane `lane` of a block's plane, sign_bytes long.
+inline void gather_signs(const CodeLayout& layout, const std::uint8_t* plane, std::uint32_t lane,
+                         std::uint8_t* signs) noexcept {
+  const std::uint8_t* row = plane + lane % simd::kGroupBytes;
+  const std::uint32_t shift = lane / simd::kGroupBytes * 4;
+  const std::uint32_t half = layout.groups / 2;
+  for (std::uint32_t i = 0; i < half; ++i) {
+    const std::uint32_t low = std::uint32_t{row[i * simd::kGroupBytes]} >> shift & 15;
+    const std::uint32_t high = std::uint32_t{row[(i + half) * simd::kGroupBytes]} >> shift & 15;
+    signs[i] = static_cast<std::uint8_t>(low | high << 4);
+  }
+}
 
 // Calls `put(group, nibble)` for each group of a packed row's half-packed signs.
 template <class Put>

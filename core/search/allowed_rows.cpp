@@ -16,8 +16,7 @@ void prefetch_entry(const segment::IdRoot& root, std::uint64_t id) noexcept {
   const std::uint64_t hash = segment::IdRoot::hash(id);
   const segment::SubTable* table = root.tables[segment::IdRoot::table_of(hash)];
   if (table == nullptr) return;
-  __builtin_prefetch(table->entries() +
-                     (static_cast<std::uint32_t>(hash) & (table->entry_capacity - 1)));
+  __builtin_prefetch(table->entries() + table->home(hash));
 }
 
 // The row behind `slot` if it has this id: lists tend to follow the order in which rows were added,

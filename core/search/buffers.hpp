@@ -29,6 +29,7 @@ namespace vicinal::search {
 
 struct Scratch::Buffers {
   AlignedBuffer prepare;   // the prepared query
+  AlignedBuffer rest;      // one rest row and the overread
   AlignedBuffer rows;      // Hit, of TopRows
   AlignedBuffer ids;       // std::uint64_t, the result
   AlignedBuffer scores;    // float, the result

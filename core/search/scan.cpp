@@ -98,13 +98,14 @@ constexpr std::size_t kPlaneLinesAhead = 8;
 
 Scan::Scan(const Version& version, const quant::Quantiser& quantiser,
            const quant::PreparedQuery& query, TopRows& top, DeferredRows& deferred, std::size_t k,
-           std::uint64_t eligible) noexcept
+           std::uint64_t eligible, std::uint8_t* rest_copy) noexcept
     : version_(version),
       query_(query),
       kernels_(quantiser.kernels()),
       levels_(quantiser.levels()),
       code_dot_(kernels_.code_dot[simd::bits_index(quantiser.layout().bits)]),
       rest_bytes_(quantiser.layout().rest_bytes),
+      rest_copy_(rest_copy),
       top_(top),
       deferred_(deferred),
       k_(k),
@@ -145,7 +146,8 @@ Status Scan::search(const Version& version, const quant::Quantiser& quantiser,
       quantiser.prepare(query.data(), asked ? 0 : options.certainty, buffers.prepare.data());
   TopRows top({buffers.rows.as<Hit>(), places}, k, options.min_score, options.after);
   DeferredRows deferred({buffers.deferred.as<DeferredRow>(), deferred_places});
-  Scan scan(version, quantiser, prepared, top, deferred, k, eligible);
+  Scan scan(version, quantiser, prepared, top, deferred, k, eligible,
+            buffers.rest.as<std::uint8_t>());
   scan.run(options.filter ? &allowed : nullptr, is_exhaustive(options, prepared.zero));
 
   const std::size_t count =
@@ -210,7 +212,7 @@ void Scan::scan_plane(const SegmentView& view, std::uint32_t block, std::uint32_
     if (upper[lane] < level_) {
       deferred_.push(upper[lane], segment::Slot::of(view.segment->number(), row));
     } else {
-      wait_for(*view.segment, row, plane, upper[lane]);
+      wait_for(view, row, plane, upper[lane]);
     }
   }
   if (rows_estimated_ >= settle_next_ || deferred_.room() < kBlockRows) settle_seen();
@@ -268,19 +270,20 @@ void Scan::score_deferred(std::span<const DeferredRow> rows) noexcept {
     for (std::size_t line = 0; line < kPlaneLinesAhead; ++line) {
       __builtin_prefetch(plane + line * kCacheLineBytes);
     }
-    wait_for(*view->segment, row.slot.row(), plane, row.upper);
+    wait_for(*view, row.slot.row(), plane, row.upper);
   }
   score_waiting();
 }
 
-void Scan::wait_for(const segment::Segment& segment, std::uint32_t row, const std::uint8_t* plane,
+void Scan::wait_for(const SegmentView& view, std::uint32_t row, const std::uint8_t* plane,
                     float upper) noexcept {
   VICINAL_DEBUG_ASSERT(waiting_count_ < kWaitingMax);
+  const segment::Segment& segment = *view.segment;
   const std::uint8_t* rest = segment.rest(row);
   for (std::size_t at = 0; at < rest_bytes_; at += kCacheLineBytes) __builtin_prefetch(rest + at);
   __builtin_prefetch(segment.scales() + row);
   __builtin_prefetch(segment.ids() + row);
-  waiting_[waiting_count_++] = {&segment, plane, row, upper};
+  waiting_[waiting_count_++] = {&view, plane, row, upper};
   if (waiting_count_ == kWaitingMax) score_waiting();
 }
 
@@ -290,8 +293,8 @@ void Scan::score_waiting() noexcept {
     const Waiting& at = waiting_[i];
     if (at.upper < top_.threshold()) continue;
     ++rows_scored_;
-    const float score = std::min(code_score(*at.segment, at.plane, at.row), at.upper);
-    if (!(score < top_.threshold())) top_.offer(score, at.segment->ids()[at.row]);
+    const float score = std::min(code_score(*at.view, at.plane, at.row), at.upper);
+    if (!(score < top_.threshold())) top_.offer(score, at.view->segment->ids()[at.row]);
   }
   waiting_count_ = 0;
 }
@@ -302,17 +305,28 @@ void Scan::score_all(const SegmentView& view, std::uint32_t block, std::uint32_t
   for (; lanes != 0; lanes &= lanes - 1) {
     const std::uint32_t row =
         block * kBlockRows + static_cast<std::uint32_t>(std::countr_zero(lanes));
-    const float score = code_score(*view.segment, plane, row);
+    const float score = code_score(view, plane, row);
     if (!(score < top_.threshold())) top_.offer(score, view.segment->ids()[row]);
   }
 }
 
-float Scan::code_score(const segment::Segment& segment, const std::uint8_t* plane,
+// The kernels read past a rest row. Behind the last rows that the version shows lie rows that the
+// writer may be filling: those few are copied.
+const std::uint8_t* Scan::rest_row(const SegmentView& view, std::uint32_t row) const noexcept {
+  VICINAL_DEBUG_ASSERT(row < view.rows);
+  const std::uint8_t* rest = view.segment->rest(row);
+  if ((view.rows - row - 1) * rest_bytes_ >= simd::kOverread || rest_bytes_ == 0) return rest;
+  std::memcpy(rest_copy_, rest, rest_bytes_);
+  return rest_copy_;
+}
+
+float Scan::code_score(const SegmentView& view, const std::uint8_t* plane,
                        std::uint32_t row) const noexcept {
+  const segment::Segment& segment = *view.segment;
   float product = 0;  // with the zero query, which has no direction
   if (!query_.zero) {
     const std::int64_t dot =
-        code_dot_(plane, row % kBlockRows, segment.rest(row), query_.code, levels_);
+        code_dot_(plane, row % kBlockRows, rest_row(view, row), query_.code, levels_);
     product = (static_cast<float>(dot) * segment.scales()[row]) * query_.code_step;
   }
   const float score = simd::metric_score(product, query_.plane, segment.plane_scales()[row],

@@ -37,7 +37,7 @@ class Scan {
   // tested against an older threshold.
   static constexpr std::uint32_t kWaitingMax = 12;
   struct Waiting {
-    const segment::Segment* segment;
+    const segment::SegmentView* view;
     const std::uint8_t* plane;
     std::uint32_t row;
     float upper;
@@ -45,7 +45,7 @@ class Scan {
 
   Scan(const segment::Version& version, const quant::Quantiser& quantiser,
        const quant::PreparedQuery& query, TopRows& top, DeferredRows& deferred, std::size_t k,
-       std::uint64_t eligible) noexcept;
+       std::uint64_t eligible, std::uint8_t* rest_copy) noexcept;
 
   [[nodiscard]] static std::size_t deferred_places(std::uint64_t eligible) noexcept;
   void run(const AllowedRows* allowed, bool exhaustive) noexcept;
@@ -62,11 +62,13 @@ class Scan {
   void hold(std::size_t count) noexcept;
   void settle(std::size_t count) noexcept;
   void score_deferred(std::span<const DeferredRow> rows) noexcept;
-  void wait_for(const segment::Segment& segment, std::uint32_t row, const std::uint8_t* plane,
+  void wait_for(const segment::SegmentView& view, std::uint32_t row, const std::uint8_t* plane,
                 float upper) noexcept;
   void score_waiting() noexcept;
-  [[nodiscard]] float code_score(const segment::Segment& segment, const std::uint8_t* plane,
+  [[nodiscard]] float code_score(const segment::SegmentView& view, const std::uint8_t* plane,
                                  std::uint32_t row) const noexcept;
+  [[nodiscard]] const std::uint8_t* rest_row(const segment::SegmentView& view,
+                                             std::uint32_t row) const noexcept;
 
   const segment::Version& version_;
   const quant::PreparedQuery& query_;
@@ -74,6 +76,7 @@ class Scan {
   const simd::Levels& levels_;
   simd::Kernels::CodeDot code_dot_;
   std::size_t rest_bytes_;
+  std::uint8_t* rest_copy_;     // of one rest row and the overread
   TopRows& top_;
   DeferredRows& deferred_;
   std::size_t k_;

@@ -1,6 +1,5 @@
 #include "search/search.hpp"
 
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -38,6 +37,9 @@ Result<std::unique_ptr<Scratch>> Scratch::create(const quant::Quantiser& quantis
   std::unique_ptr<Buffers> buffers(new (std::nothrow) Buffers);
   if (buffers == nullptr) return Status(Code::full, sizeof(Buffers));
   Status status = reserve(buffers->prepare, quantiser.prepare_scratch_bytes());
+  if (status.ok()) {
+    status = reserve(buffers->rest, quantiser.layout().rest_bytes + simd::kOverread);
+  }
   if (!status.ok()) return status;
   std::unique_ptr<Scratch> scratch(new (std::nothrow) Scratch(std::move(buffers)));
   if (scratch == nullptr) return Status(Code::full, sizeof(Scratch));
@@ -66,18 +68,7 @@ Status decode_row(const segment::Version& version, const quant::Quantiser& quant
     return status;
   }
   auto* packed = buffer.as<std::uint8_t>();
-  const std::uint32_t lane = slot.row() % simd::kBlockRows;
-  const std::uint8_t* signs =
-      view->plane(slot.row() / simd::kBlockRows) + lane % simd::kGroupBytes;
-  const std::uint32_t shift = lane / simd::kGroupBytes * 4;
-  const auto nibble = [&](std::uint32_t group) {
-    return std::uint32_t{signs[group * simd::kGroupBytes]} >> shift & 15;
-  };
-  const std::uint32_t half = layout.groups / 2;
-  for (std::uint32_t i = 0; i < half; ++i) {
-    packed[i] = static_cast<std::uint8_t>(nibble(i) | nibble(i + half) << 4);
-  }
-  std::memcpy(packed + layout.sign_bytes, view->segment->rest(slot.row()), layout.rest_bytes);
+  view->copy_packed_row(layout, slot.row(), packed);
   quantiser.decode(packed, view->segment->factors(slot.row()), buffer.data() + packed_bytes,
                    vector);
   return {};

@@ -184,15 +184,15 @@ Status VersionBuilder::append(std::uint64_t id, const std::uint8_t* packed_row,
   VICINAL_ASSERT(active());
   const SegmentView* shown = open_ == nullptr ? nullptr : next_->view(open_->number());
   if ((shown == nullptr || shown->rows == open_->capacity()) && !open_segment(rows_expected)) {
-    return Status(Code::full, bytes_made_ - bytes_ended_, memory_bytes_max_);
+    return full_status();
   }
   SegmentView* view = mutable_view(open_->number());
   const std::uint64_t hash = IdRoot::hash(id);
   if (view == nullptr || !reserve_hint(hash)) {
-    return Status(Code::full, bytes_made_ - bytes_ended_, memory_bytes_max_);
+    return full_status();
   }
   const std::uint32_t row = view->rows;
-  next_->ids->tables[IdRoot::table_of(hash)]->insert(hash, Slot::of(open_->number(), row));
+  (void)next_->ids->tables[IdRoot::table_of(hash)]->insert(hash, Slot::of(open_->number(), row));
   open_->store_row(row, packed_row + layout_.sign_bytes, factors, id);
   store_signs(row % simd::kBlockRows, packed_row);
   view->rows = row + 1;

@@ -83,6 +83,8 @@ class VersionBuilder {
   static void destroy_version(Version* version) noexcept;
 
   [[nodiscard]] std::uint64_t bytes_made() const noexcept { return bytes_made_; }
+  // Whether the largest slab would still be within the budget.
+  [[nodiscard]] bool has_room() const noexcept { return within_budget(kSlabBytesMax); }
   void set_bytes_ended(std::uint64_t bytes) noexcept { bytes_ended_ = bytes; }
 
  private:
@@ -106,6 +108,12 @@ class VersionBuilder {
   [[nodiscard]] T* made(T* object) noexcept {
     if (object != nullptr) bytes_made_ += object->bytes;
     return object;
+  }
+  // FULL(in use, budget), or FULL(0, 0) when the system refused.
+  [[nodiscard]] Status full_status() const noexcept {
+    return memory_bytes_max_ == 0
+               ? Status(Code::full)
+               : Status(Code::full, bytes_made_ - bytes_ended_, memory_bytes_max_);
   }
   [[nodiscard]] bool within_budget(std::size_t bytes) const noexcept;
   // An object that the next version no longer reaches: ended now if private, else retired later.

@@ -45,7 +45,7 @@ Status VersionBuilder::kill(Slot slot) noexcept {
   const std::uint32_t block = slot.row() / simd::kBlockRows;
   LivePage* page =
       view == nullptr ? nullptr : mutable_live_page(view, block / kLivePageBlocks);
-  if (page == nullptr) return Status(Code::full, bytes_made_ - bytes_ended_, memory_bytes_max_);
+  if (page == nullptr) return full_status();
   VICINAL_ASSERT(view->is_live(slot.row()));
   page->words[block % kLivePageBlocks] &= ~(std::uint32_t{1} << slot.row() % simd::kBlockRows);
   ++view->dead;
@@ -141,7 +141,9 @@ IdRoot* VersionBuilder::mutable_ids() noexcept {
 bool VersionBuilder::reserve_hint(std::uint64_t hash) noexcept {
   const std::uint32_t index = IdRoot::table_of(hash);
   const SubTable* table = next_->ids->tables[index];
-  if (table != nullptr && !table->wants_rebuild()) return true;
+  // A rotten table is rebuilt once a transaction: what this one kills stays in it.
+  const bool rotten = table != nullptr && table->rotten() && table->birth != sequence_;
+  if (table != nullptr && !table->wants_rebuild() && !rotten) return true;
   IdRoot* ids = mutable_ids();
   if (ids == nullptr) return false;
   SubTable* fresh = nullptr;

@@ -16,13 +16,16 @@ SubTable* SubTable::create(std::uint32_t entry_capacity) noexcept {
   return table;
 }
 
-void SubTable::insert(std::uint64_t hash, Slot slot) noexcept {
+std::uint32_t SubTable::insert(std::uint64_t hash, Slot slot) noexcept {
   VICINAL_ASSERT(used < entry_capacity);
   VICINAL_ASSERT(slot.valid());
   std::uint32_t at = home(hash);
-  while (entries()[at].load(sync::relaxed) != 0) at = after(at);
+  std::uint32_t chain = 1;
+  for (; entries()[at].load(sync::relaxed) != 0; ++chain) at = after(at);
   entries()[at].store(slot.value + 1, sync::relaxed);  // id_table.hpp I2
   ++used;
+  if (chain > longest_chain) longest_chain = chain;
+  return chain;
 }
 
 }  // namespace vicinal::segment

@@ -11,8 +11,9 @@
 //     that the row is below its count; anything else may be newer, and freed under it.
 // I4: at most one candidate matches in a version (version.hpp I5), so the first match is the
 //     answer.
-// I5: a sub-table that is three quarters full is rebuilt as a new object without the entries whose
-//     rows are dead in the newest published version; older versions keep the old one.
+// I5: a sub-table that is three quarters full, or has a chain longer than kChainMax, is rebuilt as
+//     a new object without the entries whose rows are dead in the newest published version; older
+//     versions keep the old one.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +28,17 @@ namespace vicinal::segment {
 inline constexpr std::uint32_t kSubTableBits = 6;
 inline constexpr std::uint32_t kSubTables = 1u << kSubTableBits;
 inline constexpr std::uint32_t kSubTableEntriesMin = 16;
+// A table at three quarters has chains of a few dozen; one this long is rotten with dead entries of
+// an id that is replaced again and again.
+inline constexpr std::uint32_t kChainMax = 512;
 
 // `entry_capacity` entries follow the object: any count, so that a rebuilt table can be made just
 // two thirds as full as one that needs rebuilding, and a row never costs more than 8 bytes of
 // table.
 struct SubTable : sync::Versioned {
   std::uint32_t entry_capacity = 0;
-  std::uint32_t used = 0;  // the writer's count of entries
+  std::uint32_t used = 0;           // the writer's count of entries
+  std::uint32_t longest_chain = 0;  // the writer's, of its inserts
 
   using Entry = sync::Atomic<std::uint32_t>;  // slot + 1, 0: free
 
@@ -52,12 +57,15 @@ struct SubTable : sync::Versioned {
   [[nodiscard]] bool wants_rebuild() const noexcept {
     return std::uint64_t{used} * 4 >= std::uint64_t{entry_capacity} * 3;
   }
+  [[nodiscard]] bool rotten() const noexcept {
+    return longest_chain > kChainMax;
+  }
 
   // Null without memory.
   [[nodiscard]] static SubTable* create(std::uint32_t entry_capacity) noexcept;
 
-  // The writer's; there is room (used < entry_capacity).
-  void insert(std::uint64_t hash, Slot slot) noexcept;
+  // The writer's; there is room (used < entry_capacity). Returns the length of the chain walked.
+  std::uint32_t insert(std::uint64_t hash, Slot slot) noexcept;
 };
 
 struct IdRoot : sync::Versioned {

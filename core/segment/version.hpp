@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "segment/id_table.hpp"
 #include "segment/segment.hpp"
@@ -65,6 +66,16 @@ struct SegmentView {
   }
   [[nodiscard]] bool is_live(std::uint32_t row) const noexcept {
     return row < rows && (lanes(row / simd::kBlockRows) >> row % simd::kBlockRows & 1) != 0;
+  }
+  // The row's code as one packed row (kernels.hpp), packed_row_bytes long.
+  void copy_packed_row(const quant::CodeLayout& layout, std::uint32_t row,
+                       std::uint8_t* packed) const noexcept {
+    VICINAL_DEBUG_ASSERT(row < rows);
+    const std::uint32_t lane = row % simd::kBlockRows;
+    quant::gather_signs(layout, plane(row / simd::kBlockRows), lane, packed);
+    if (layout.rest_bytes != 0) {
+      std::memcpy(packed + layout.sign_bytes, segment->rest(row), layout.rest_bytes);
+    }
   }
   [[nodiscard]] const std::uint8_t* plane(std::uint32_t block) const noexcept {
     if ((block + 1) * simd::kBlockRows <= rows) return segment->plane(block);

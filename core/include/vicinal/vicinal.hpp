@@ -136,8 +136,9 @@ class Index;
 enum class WriteKind : std::uint8_t { add = 0, upsert = 1, remove = 2, clear = 3 };
 
 // A write that nobody waits for, for event loops: fill it, submit it through a WriteQueue, look for
-// its end. Belongs to one thread; after the submit only done() and result() may be called until it
-// is done, and it must not be destroyed before that.
+// its end. Belongs to one thread and keeps the index alive. Between the submit and its end only
+// done(), done_word() and result() may be called; one that is destroyed in between loses its memory
+// for good, since the writer may be reading it.
 class PendingWrite {
  public:
   PendingWrite(PendingWrite&&) noexcept;
@@ -160,8 +161,10 @@ class PendingWrite {
 
  private:
   friend class WriteQueue;
-  explicit PendingWrite(engine::Message* message) noexcept;
+  PendingWrite(std::shared_ptr<engine::Core> core, engine::Message* message) noexcept;
+  std::shared_ptr<engine::Core> core_;  // the message refers to its quantiser
   engine::Message* message_ = nullptr;
+  bool submitted_ = false;
 };
 
 // Writes of one queue are applied in the order of their submits. Belongs to one thread at a time.
@@ -174,7 +177,8 @@ class WriteQueue {
   // `count` ids, or rows with ids. FULL.
   [[nodiscard]] Result<PendingWrite> make(WriteKind kind, std::uint64_t count);
   // Hands the write to whoever calls Index::pump. BUSY: too many are waiting, try later.
-  // DUPLICATE_ID, READ_ONLY, CLOSED. On an error the write is the caller's as before.
+  // READ_ONLY, CLOSED; BAD_OPTION for a write that was submitted before or has rows that were not
+  // encoded. On an error the write is the caller's as before.
   Status submit(PendingWrite& write);
 
  private:
