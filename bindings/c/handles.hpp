@@ -3,6 +3,8 @@
 // Thread safety: as vicinal.h says for each handle.
 #pragma once
 
+#include <cstring>
+
 #include "vicinal/vicinal.h"
 #include "vicinal/vicinal.hpp"
 
@@ -33,6 +35,20 @@ namespace vicinal::c {
 
 inline void set(vicinal_status* to, const Status& status) noexcept {
   if (to != nullptr) *to = to_c(status);
+}
+
+[[nodiscard]] inline Status bad_option(OptionName name) noexcept {
+  return Status(Code::bad_option, static_cast<std::uint64_t>(name));
+}
+
+// A struct of an older caller is shorter; what it lacks keeps its default.
+template <class T>
+[[nodiscard]] Status read_options(const T* options, T* known) noexcept {
+  if (options->struct_size > sizeof(T) || options->struct_size < sizeof options->struct_size) {
+    return bad_option(OptionName::none);
+  }
+  std::memcpy(known, options, options->struct_size);
+  return {};
 }
 
 // A handle of its own for an index, or null with the reason.

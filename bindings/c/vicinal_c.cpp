@@ -10,26 +10,14 @@
 using vicinal::Code;
 using vicinal::OptionName;
 using vicinal::Status;
+using vicinal::c::bad_option;
 using vicinal::c::make_handle;
+using vicinal::c::read_options;
 using vicinal::c::set;
 using vicinal::c::to_c;
 using vicinal::c::to_code;
 
 namespace {
-
-Status bad_option(OptionName name) noexcept {
-  return Status(Code::bad_option, static_cast<std::uint64_t>(name));
-}
-
-// A struct of an older caller is shorter; what it lacks keeps its default.
-template <class T>
-Status read_options(const T* options, T* known) noexcept {
-  if (options->struct_size > sizeof(T) || options->struct_size < sizeof options->struct_size) {
-    return bad_option(OptionName::none);
-  }
-  std::memcpy(known, options, options->struct_size);
-  return {};
-}
 
 vicinal_status receipt_of(const vicinal::Result<vicinal::Receipt>& written,
                           vicinal_receipt* receipt) noexcept {
@@ -90,6 +78,11 @@ void vicinal_index_options_init(vicinal_index_options* options) {
   options->bits = 4;
 }
 
+void vicinal_open_options_init(vicinal_open_options* options) {
+  *options = {};
+  options->struct_size = sizeof *options;
+}
+
 void vicinal_search_options_init(vicinal_search_options* options) {
   const vicinal::SearchOptions defaults;
   *options = {};
@@ -131,6 +124,9 @@ void vicinal_index_free(vicinal_index* index) { delete index; }
 uint32_t vicinal_index_dim(const vicinal_index* index) { return index->index.options().dim; }
 
 vicinal_status vicinal_index_stats(const vicinal_index* index, vicinal_stats* stats) {
+  if (stats->struct_size < sizeof stats->struct_size + sizeof stats->segments) {
+    return to_c(bad_option(OptionName::none));
+  }
   const auto taken = index->index.stats();
   if (!taken.ok()) return to_c(taken.status());
   vicinal_stats all = {};

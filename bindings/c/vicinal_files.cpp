@@ -3,8 +3,21 @@
 
 extern "C" {
 
-vicinal_index* vicinal_index_open(const char* path, vicinal_status* status) {
-  return vicinal::c::make_handle(vicinal::Index::open(path), status);
+vicinal_index* vicinal_index_open(const char* path, const vicinal_open_options* options,
+                                  vicinal_status* status) {
+  vicinal_open_options known;
+  vicinal_open_options_init(&known);
+  if (options != nullptr) {
+    const vicinal::Status read = vicinal::c::read_options(options, &known);
+    if (!read.ok()) {
+      vicinal::c::set(status, read);
+      return nullptr;
+    }
+  }
+  vicinal::OpenOptions wanted;
+  wanted.read_only = known.read_only != 0;
+  wanted.memory_bytes_max = known.memory_bytes_max;
+  return vicinal::c::make_handle(vicinal::Index::open(path, wanted), status);
 }
 
 vicinal_status vicinal_index_save(const vicinal_index* index, const char* path) {

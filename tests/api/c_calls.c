@@ -257,13 +257,29 @@ int c_files(const char* path) {
   EXPECT(vicinal_index_add(index, ids, rows, kRows, NULL).code == VICINAL_OK);
   EXPECT(vicinal_index_save(index, path).code == VICINAL_OK);
   EXPECT(vicinal_index_save(index, "/no/such/folder/at/all").code == VICINAL_IO);
-  vicinal_index* loaded = vicinal_index_open(path, &status);
+  vicinal_index* loaded = vicinal_index_open(path, NULL, &status);
   EXPECT(loaded != NULL && status.code == VICINAL_OK && vicinal_index_dim(loaded) == kDim);
   vicinal_reader* reader = vicinal_reader_open(loaded, NULL);
   uint64_t count;
   EXPECT(vicinal_reader_count(reader, &count, NULL).code == VICINAL_OK && count == kRows);
-  EXPECT(vicinal_index_open("/no/such/file/at/all", &status) == NULL);
+  EXPECT(vicinal_index_open("/no/such/file/at/all", NULL, &status) == NULL);
   EXPECT(status.code == VICINAL_IO && status.a != 0);
+
+  vicinal_open_options options;
+  vicinal_open_options_init(&options);
+  options.read_only = 1;
+  vicinal_index* fixed = vicinal_index_open(path, &options, &status);
+  EXPECT(fixed != NULL && vicinal_index_clear(fixed, NULL).code == VICINAL_READ_ONLY);
+  vicinal_index_free(fixed);
+  options.memory_bytes_max = 1;
+  EXPECT(vicinal_index_open(path, &options, &status) == NULL && status.code == VICINAL_FULL);
+  options.struct_size = sizeof options + 8;
+  EXPECT(vicinal_index_open(path, &options, &status) == NULL);
+  EXPECT(status.code == VICINAL_BAD_OPTION);
+
+  vicinal_stats stats;
+  stats.struct_size = 4;
+  EXPECT(vicinal_index_stats(index, &stats).code == VICINAL_BAD_OPTION);
   vicinal_reader_free(reader);
   vicinal_index_free(loaded);
   vicinal_index_free(index);

@@ -61,8 +61,9 @@ typedef struct vicinal_status {
   uint64_t b;
 } vicinal_status;
 
-/* Every options struct: set struct_size to its sizeof and the rest to 0 for the defaults, or start
- * from the init function. A larger struct_size than this library knows is BAD_OPTION. */
+/* Every options struct starts from its init function, which sets struct_size and the defaults. A
+ * caller compiled against an older header passes a smaller struct_size, and what it lacks keeps its
+ * default; a larger one than this library knows is BAD_OPTION. */
 typedef struct vicinal_index_options {
   uint32_t struct_size;
   uint32_t dim;                /* 1..16384 */
@@ -88,6 +89,12 @@ typedef struct vicinal_search_options {
   uint64_t after_id;
 } vicinal_search_options;
 
+typedef struct vicinal_open_options {
+  uint32_t struct_size;
+  uint32_t read_only;          /* 1: writes get READ_ONLY */
+  uint64_t memory_bytes_max;   /* 0: no limit; a file that needs more is FULL */
+} vicinal_open_options;
+
 typedef struct vicinal_receipt {
   uint64_t sequence;
   uint64_t count;
@@ -101,8 +108,10 @@ typedef struct vicinal_hits {
   uint64_t sequence;
   uint64_t rows_estimated;
   uint64_t rows_scored;
+  uint64_t reserved[2];        /* 0 */
 } vicinal_hits;
 
+/* struct_size is the caller's sizeof: no more than that is written. Less than 8 is BAD_OPTION. */
 typedef struct vicinal_stats {
   uint32_t struct_size;
   uint32_t segments;
@@ -134,11 +143,14 @@ const char* vicinal_code_name(uint32_t code);
 size_t vicinal_status_message(const vicinal_status* status, char* text, size_t bytes);
 
 void vicinal_index_options_init(vicinal_index_options* options);
+void vicinal_open_options_init(vicinal_open_options* options);
 void vicinal_search_options_init(vicinal_search_options* options);
 
 /* A new index, or null with the reason in `status`. */
 vicinal_index* vicinal_index_create(const vicinal_index_options* options, vicinal_status* status);
-vicinal_index* vicinal_index_open(const char* path, vicinal_status* status);
+/* An index from a file that vicinal_index_save wrote. `options` may be null. */
+vicinal_index* vicinal_index_open(const char* path, const vicinal_open_options* options,
+                                  vicinal_status* status);
 vicinal_status vicinal_index_save(const vicinal_index* index, const char* path);
 /* One more owner of the same index behind a handle of its own, or null without memory. */
 vicinal_index* vicinal_index_share(const vicinal_index* index);
