@@ -1,0 +1,71 @@
+// npm run bench -- recall [--data PREFIX ...] [--bits 1,2,3,4,8] [--json] [--output FILE]
+//
+// Recall@10 of the default search against the exact truth, and bytes a row, of real embeddings.
+// PREFIX names PREFIX.base.f16vecs, PREFIX.query.f16vecs and PREFIX.gt100.ivecs; without it, the
+// demo's words.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { environment } from './support/environment.mjs';
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
+const COMMAND = path.join(ROOT, 'build', 'native', 'vicinal');
+const DEMO = path.join(ROOT, 'web', 'demo', 'data', 'glove100-20k');
+const K = '10';
+
+/** One object from the command line tool. */
+function vicinal(...args) {
+  const { status, stdout, error } = spawnSync(COMMAND, [...args, '--json'],
+    { encoding: 'utf8', maxBuffer: 1 << 30 });
+  if (error) throw error;
+  const result = JSON.parse(stdout);
+  if (status !== 0) throw new Error(`vicinal ${args[0]}: ${result.error?.message ?? status}`);
+  return result;
+}
+
+function measure(prefix, bits, folder) {
+  const index = path.join(folder, 'index.vic');
+  const queries = `${prefix}.query.f16vecs`;
+  const built = vicinal('build', '--input', `${prefix}.base.f16vecs`, '--output', index,
+    '--bits', String(bits));
+  const { recall } = vicinal('recall', '--index', index, '--queries', queries,
+    '--truth', `${prefix}.gt100.ivecs`, '-k', K);
+  const { bytes_per_row: bytesPerRow, kernel } = vicinal('info', '--index', index);
+  const { p50_us: p50, p99_us: p99 } = vicinal('search', '--index', index, '--queries', queries,
+    '-k', K);
+  return { data: path.basename(prefix), n: built.rows, dim: built.dim, bits, recall,
+    bytes_per_row: bytesPerRow, p50_us: p50, p99_us: p99, kernel };
+}
+
+const { values } = parseArgs({
+  options: {
+    data: { type: 'string', multiple: true, default: [DEMO] },
+    bits: { type: 'string', default: '1,2,3,4,8' },
+    json: { type: 'boolean', default: false },
+    output: { type: 'string' },
+  },
+});
+const folder = mkdtempSync(path.join(tmpdir(), 'vicinal-recall-'));
+const rows = [];
+try {
+  for (const prefix of values.data) {
+    for (const bits of values.bits.split(',').map(Number)) {
+      rows.push(measure(prefix, bits, folder));
+      const { data, recall, bytes_per_row: bytes, p50_us: p50 } = rows.at(-1);
+      if (values.json) continue;
+      console.log(`${data} ${bits} bits: recall@10 ${recall.toFixed(4)}, `
+        + `${bytes.toFixed(2)} bytes a row, p50 ${p50.toFixed(0)} us`);
+    }
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+const names = values.data.map((prefix) => `--data ${path.basename(prefix)}`).join(' ');
+const report = { bench: 'recall', env: environment(`npm run bench -- recall ${names}`), rows };
+if (values.json) console.log(JSON.stringify(report));
+if (values.output !== undefined) {
+  writeFileSync(values.output, `${JSON.stringify(report, null, 1)}\n`);
+}
