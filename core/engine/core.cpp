@@ -71,11 +71,9 @@ Status Core::start() noexcept {
 }
 
 Core::~Core() {
-  // The last owner is alone: no reader, no producer, no writer.
-  while (Message* message = next_message()) {
-    message->status = Status(Code::closed);
-    message->completion.complete();
-  }
+  // The last owner is alone: no reader, no producer, no writer. A pending write keeps its index, so
+  // that what still waits here was given up by its producer.
+  while (Message* message = next_message()) Message::destroy(message);
   for (sync::Atomic<Lane*>& lane : lanes_) delete lane.load(sync::acquire);  // [lane]
   auto* newest = const_cast<sync::VersionHeader*>(root_.newest());
   if (newest != nullptr) {

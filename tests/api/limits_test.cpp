@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "support/index_world.hpp"
+#include "support/memory_hook.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::test {
@@ -107,10 +108,11 @@ TEST(Limits, AClearAndTheAddsBehindItGoThroughHoweverTheyAreBatched) {
   Index index = std::move(Index::create(options)).value();
   Status refused;
   const std::uint64_t rows = fill(index, &refused);
+  const std::uint64_t rows_again = rows / 2;  // in one batch, whose segments are larger
   WriteQueue queue = index.write_queue();
   PendingWrite clear = std::move(queue.make(WriteKind::clear, 0)).value();
-  PendingWrite again = std::move(queue.make(WriteKind::add, rows)).value();
-  const auto ids = ids_from(0, rows);
+  PendingWrite again = std::move(queue.make(WriteKind::add, rows_again)).value();
+  const auto ids = ids_from(0, rows_again);
   std::copy(ids.begin(), ids.end(), again.ids().begin());
   ASSERT_TRUE(again.encode(0, rows_of(ids, kDim)).ok());
   ASSERT_TRUE(queue.submit(clear).ok());
@@ -118,7 +120,7 @@ TEST(Limits, AClearAndTheAddsBehindItGoThroughHoweverTheyAreBatched) {
   while (index.pump(1'000'000) != 0) continue;
   EXPECT_EQ(clear.result()->count, rows);
   EXPECT_EQ(again.result().status().code(), Code::ok);
-  EXPECT_EQ(index.reader().size(), rows);
+  EXPECT_EQ(index.reader().size(), rows_again);
 }
 
 TEST(Limits, AHeldSnapshotStopsWritesAtTheCapOfRetiredMemoryAndItsReleaseFreesThem) {
@@ -235,23 +237,30 @@ TEST(Limits, AWriteMadeInPartsIsCheckedAtItsEdges) {
   EXPECT_EQ(write.encode(0, std::span(rows).first(kDim + 1)).code(), Code::dimension);
   EXPECT_GE(write.staging().size(), kDim);
   EXPECT_EQ(queue.make(WriteKind::add, ~std::uint64_t{0}).code(), Code::full);
-  EXPECT_EQ(queue.make(WriteKind::remove, std::uint64_t{1} << 40).code(), Code::full);
+  EXPECT_EQ(queue.make(WriteKind::remove, (std::uint64_t{1} << 40) + 1).code(), Code::full);
   for (std::uint64_t row = 0; row < 3; ++row) {
     write.ids()[row] = 5;
     ASSERT_TRUE(write.encode(row, std::span(rows).first(kDim)).ok());
   }
-  EXPECT_EQ(queue.submit(write).code(), Code::duplicate_id);
-  for (std::uint64_t row = 0; row < 3; ++row) write.ids()[row] = row;
   EXPECT_TRUE(queue.submit(write).ok());
+  EXPECT_EQ(queue.submit(write).code(), Code::bad_option);
   EXPECT_EQ(write.result().code(), Code::would_block);
   index.pump(0);
-  EXPECT_EQ(write.result()->count, 3u);
+  EXPECT_EQ(write.result().code(), Code::duplicate_id);
+  EXPECT_EQ(write.result().status().a(), 5u);
+  EXPECT_EQ(index.reader().size(), 0u);
+  EXPECT_EQ(index.reader().sequence(), 0u);
+  PendingWrite partly = std::move(queue.make(WriteKind::add, 2)).value();
+  ASSERT_TRUE(partly.encode(1, std::span(rows).first(kDim)).ok());
+  EXPECT_EQ(queue.submit(partly).code(), Code::bad_option);
 }
 
-TEST(Limits, WritesThatNobodyDidEndWithTheIndex) {
+TEST(Limits, PendingWritesKeepTheirIndexAndSayClosedWhenSomebodyPumps) {
   std::vector<PendingWrite> writes;
+  WeakIndex weak;
   {
     Index index = std::move(Index::create(small_options(kDim))).value();
+    weak = index.weak();
     for (int i = 0; i < 3; ++i) {
       WriteQueue queue = index.write_queue();
       writes.push_back(std::move(queue.make(WriteKind::clear, 0)).value());
@@ -259,7 +268,25 @@ TEST(Limits, WritesThatNobodyDidEndWithTheIndex) {
     }
     index.close();
   }
+  for (const PendingWrite& write : writes) EXPECT_EQ(write.result().code(), Code::would_block);
+  while (weak.lock()->pump(1000) != 0) continue;
   for (const PendingWrite& write : writes) EXPECT_EQ(write.result().code(), Code::closed);
+  writes.clear();
+  EXPECT_EQ(weak.lock().code(), Code::closed);
+}
+
+TEST(Limits, WritesThatWereGivenUpGoWithTheirIndex) {
+  const std::uint64_t live_before = live_allocations();
+  {
+    Index index = std::move(Index::create(small_options(kDim))).value();
+    WriteQueue queue = index.write_queue();
+    for (int i = 0; i < 3; ++i) {
+      PendingWrite write = std::move(queue.make(WriteKind::clear, 0)).value();
+      ASSERT_TRUE(queue.submit(write).ok());
+    }
+    EXPECT_EQ(index.stats()->ring_depth, 3u);
+  }
+  EXPECT_EQ(live_allocations(), live_before);
 }
 
 }  // namespace

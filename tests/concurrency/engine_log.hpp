@@ -3,19 +3,12 @@
 // Thread safety: immutable once made, oracles apart: those belong to one thread.
 #pragma once
 
-#include <cstdlib>
 #include <map>
 #include <vector>
 
 #include "support/index_world.hpp"
 
 namespace vicinal::test {
-
-// Vector kernels load whole registers and let what lies behind a row count nothing; a writer may be
-// filling it. ThreadSanitizer sees the loads and not the zeros: it gets the kernels that load bytes.
-#ifdef __SANITIZE_THREAD__
-inline const bool kPlainLoads = setenv("VICINAL_SIMD", "scalar", 1) == 0;
-#endif
 
 struct Operation {
   WriteKind kind;
