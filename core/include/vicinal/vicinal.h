@@ -139,7 +139,7 @@ typedef struct vicinal_stats {
 uint32_t vicinal_abi_version(void);
 /* "DUPLICATE_ID" and so on; static. */
 const char* vicinal_code_name(uint32_t code);
-/* One sentence about a status into `text`, cut to `bytes` with its zero; returns its whole length. */
+/* A sentence about a status into `text`, cut to `bytes` with its zero; returns its whole length. */
 size_t vicinal_status_message(const vicinal_status* status, char* text, size_t bytes);
 
 void vicinal_index_options_init(vicinal_index_options* options);
