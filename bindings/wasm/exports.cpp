@@ -20,10 +20,6 @@ static_assert(sizeof(ReaderBlock) == 120 && offsetof(ReaderBlock, found) == 116)
 static_assert(sizeof(StatsBlock) == 120 && offsetof(StatsBlock, kernel) == 112);
 static_assert(sizeof(void*) == sizeof(Address), "addresses are those of wasm32");
 
-const std::uint32_t kBlockSizes[] = {sizeof(StatusBlock), sizeof(OptionsBlock),
-                                     sizeof(MessageBlock), sizeof(ReaderBlock),
-                                     sizeof(StatsBlock), 0};
-
 // An index's handle. `index` and `queue` are the owning thread's; `weak` is anybody's.
 struct IndexHandle {
   std::optional<Index> index;
@@ -67,6 +63,12 @@ std::uint32_t finish(StatusBlock* block, const Status& status) noexcept {
   return static_cast<std::uint32_t>(status.code());
 }
 
+// No handle, and why.
+vic_address refuse(StatusBlock* block, const Status& status) noexcept {
+  store(block, status);
+  return 0;
+}
+
 vic_address make_reader(Reader reader, std::uint32_t dim, StatusBlock* status) noexcept {
   store(status, reader.status());
   if (!reader.status().ok()) return 0;
@@ -76,8 +78,7 @@ vic_address make_reader(Reader reader, std::uint32_t dim, StatusBlock* status) n
                      : new (std::nothrow) ReaderHandle{{}, std::move(reader), dim, query};
   if (handle == nullptr) {
     std::free(query);
-    store(status, Status(Code::full));
-    return 0;
+    return refuse(status, Status(Code::full, dim * sizeof(float)));
   }
   handle->block.k = 10;
   handle->block.min_score = -INFINITY;
@@ -107,7 +108,6 @@ using vicinal::Status;
 extern "C" {
 
 VIC_EXPORT(vic_abi_version) std::uint32_t vic_abi_version() { return kAbiVersion; }
-VIC_EXPORT(vic_block_layout) vic_address vic_block_layout() { return address_of(kBlockSizes); }
 
 VIC_EXPORT(vic_allocate) vic_address vic_allocate(std::uint32_t bytes) {
   if (bytes > 0x7fffffff) return 0;
@@ -130,8 +130,7 @@ VIC_EXPORT(vic_index_create) vic_address vic_index_create(vic_address options, v
   if (!created.ok()) return 0;
   auto* handle = new (std::nothrow) IndexHandle;
   if (handle == nullptr) {
-    store(at<StatusBlock>(status), Status(Code::full));
-    return 0;
+    return refuse(at<StatusBlock>(status), Status(Code::full, sizeof(IndexHandle)));
   }
   handle->weak = created->weak();
   handle->doorbell = created->doorbell();
@@ -146,18 +145,20 @@ VIC_EXPORT(vic_index_release) void vic_index_release(vic_address index) {
   handle->index.reset();
 }
 
-VIC_EXPORT(vic_index_stats) void vic_index_stats(vic_address index, vic_address stats) {
+VIC_EXPORT(vic_index_stats)
+std::uint32_t vic_index_stats(vic_address index, vic_address stats, vic_address status) {
   auto* block = at<StatsBlock>(stats);
   *block = {};
   const auto owner = at<IndexHandle>(index)->weak.lock();
-  if (!owner.ok()) return;
+  if (!owner.ok()) return finish(at<StatusBlock>(status), owner.status());
   const auto taken = owner->stats();
-  if (!taken.ok()) return;
+  if (!taken.ok()) return finish(at<StatusBlock>(status), taken.status());
   *block = {taken->rows, taken->dead, taken->sequence, taken->segment_bytes,
             taken->id_table_bytes, taken->version_bytes, taken->retired_bytes,
             taken->shared_bytes, taken->total_bytes, taken->oldest_sequence, taken->segments,
             taken->readers, taken->readers_max, taken->oldest_slot, taken->ring_depth, taken->dim,
             taken->bits, static_cast<std::uint32_t>(taken->metric), address_of(taken->kernel), 0};
+  return finish(at<StatusBlock>(status), Status());
 }
 
 VIC_EXPORT(vic_index_close) void vic_index_close(vic_address index) {
@@ -176,13 +177,19 @@ std::uint32_t vic_index_pump(vic_address index, std::uint32_t budget_us) {
 }
 
 VIC_EXPORT(vic_message_create)
-vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint32_t count) {
+vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint32_t count,
+                               vic_address status) {
   auto* owner = at<IndexHandle>(index);
-  if (!owner->queue.has_value() || kind > static_cast<std::uint32_t>(MessageKind::clear)) return 0;
+  auto* outcome = at<StatusBlock>(status);
+  if (!owner->queue.has_value()) return refuse(outcome, Status(Code::closed));
+  if (kind > static_cast<std::uint32_t>(MessageKind::clear)) {
+    return refuse(outcome, Status(Code::bad_option));
+  }
   auto made = owner->queue->make(static_cast<vicinal::WriteKind>(kind), count);
-  if (!made.ok()) return 0;
+  if (!made.ok()) return refuse(outcome, made.status());
   auto* handle = new (std::nothrow) MessageHandle{{}, owner, std::move(made).value()};
-  if (handle == nullptr) return 0;
+  if (handle == nullptr) return refuse(outcome, Status(Code::full, sizeof(MessageHandle)));
+  store(outcome, Status());
   const auto staging = handle->write.staging();
   handle->block.ids = address_of(handle->write.ids().data());
   handle->block.staging = address_of(staging.data());

@@ -18,7 +18,7 @@
 namespace vicinal::wasm {
 
 using Address = std::uint32_t;
-inline constexpr std::uint32_t kAbiVersion = 1;
+inline constexpr std::uint32_t kAbiVersion = 2;
 
 struct StatusBlock {      // 24 bytes
   std::uint32_t code;     // 0
@@ -90,7 +90,8 @@ using vic_address = std::uint32_t;
 
 // The number that the TypeScript must know: kAbiVersion.
 std::uint32_t vic_abi_version();
-// Address of u32[]: size of each block in the order above, then 0.
+// Address of {C string, u32}[]: name and offset of each field of each block in the order above,
+// padding left out; after a block's fields "bytes" and its size; after the last block a null name.
 vic_address vic_block_layout();
 
 // `bytes` of memory aligned to 64, or 0. For blocks that no object owns.
@@ -121,7 +122,8 @@ vic_address vic_index_create(vic_address options, vic_address status);
 // last of them. The handle itself, about 100 bytes, stays, so that a late vic_reader_open in
 // another realm finds CLOSED and not somebody else's memory.
 void vic_index_release(vic_address index);
-void vic_index_stats(vic_address index, vic_address stats);
+// stats: StatsBlock, status: StatusBlock. CLOSED; BUSY when all reader slots are taken; FULL.
+std::uint32_t vic_index_stats(vic_address index, vic_address stats, vic_address status);
 // After this every write and every search is CLOSED; memory stays until the last release.
 void vic_index_close(vic_address index);
 // The writer's doorbell: read the word, call vic_index_pump until it returns 0, then wait on the
@@ -131,9 +133,11 @@ vic_address vic_index_doorbell(vic_address index);
 // completed.
 std::uint32_t vic_index_pump(vic_address index, std::uint32_t budget_us);
 
-// A write of `count` rows or ids; 0 without memory. kind: MessageKind. Fill ids; for add and upsert
-// also stage and encode every row. Returns the address of its MessageBlock, which is its handle.
-vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint32_t count);
+// A write of `count` rows or ids. kind: MessageKind, status: StatusBlock. Fill ids; for add and
+// upsert also stage and encode every row. Returns the address of its MessageBlock, which is its
+// handle; 0 on error: FULL, CLOSED.
+vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint32_t count,
+                               vic_address status);
 // Encodes staging rows 0..rows-1 as the message's rows first..first+rows-1. DIMENSION never;
 // NOT_FINITE with (row, coordinate) in the block's status.
 std::uint32_t vic_message_encode(vic_address message, std::uint32_t first, std::uint32_t rows);

@@ -1,9 +1,10 @@
 // The blocks of the boundary to the core, as bindings/wasm/exports.hpp lays them out: byte offsets.
 //
-// I1: mirrors exports.hpp; checkAbi compares the version and the sizes when a module is loaded.
+// I1: mirrors exports.hpp, padding left out, fields in their order; checkAbi compares the version,
+//     every name and every offset when a module is loaded.
 import { VicinalError } from '../errors.js';
 
-export const kAbiVersion = 1;
+export const kAbiVersion = 2;
 
 export const kStatus = { code: 0, a: 8, b: 16, bytes: 24 } as const;
 
@@ -26,22 +27,51 @@ export const kReader = {
 export const kStats = {
   rows: 0, dead: 8, sequence: 16, segmentBytes: 24, idTableBytes: 32, versionBytes: 40,
   retiredBytes: 48, sharedBytes: 56, totalBytes: 64, oldestSequence: 72, segments: 80, readers: 84,
-  readersMax: 88, oldestSlot: 92, ringDepth: 96, dim: 100, metric: 104, bits: 108, kernel: 112,
+  readersMax: 88, oldestSlot: 92, ringDepth: 96, dim: 100, bits: 104, metric: 108, kernel: 112,
   bytes: 120,
 } as const;
 
 export const kMessageKinds = { add: 0, upsert: 1, remove: 2, clear: 3 } as const;
 
 /** In the order of vic_block_layout. */
-const kLayout = [kStatus, kOptions, kMessage, kReader, kStats].map(({ bytes }) => bytes);
+const kBlocks = [kStatus, kOptions, kMessage, kReader, kStats];
 
-/** VERSION when a module is not the one that this package was made with. */
-export function checkAbi(version: number, sizes: ArrayLike<number>): void {
-  const found = Array.from(sizes).join(' ');
-  if (version === kAbiVersion && found === kLayout.join(' ')) return;
-  throw new VicinalError('VERSION', 'the WebAssembly module belongs to another version of this'
-    + ` package: boundary ${version}, blocks ${found}; expected ${kAbiVersion},`
-    + ` ${kLayout.join(' ')}`);
+/** What vic_block_layout lists: fields and their offsets, each block ending with its size. */
+export const kLayout: readonly string[] = kBlocks.flatMap((block) => Object.entries(block)
+  .map(([name, offset]) => `${name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)} ${offset}`));
+
+const kEntryBytes = 8;
+const kNameMax = 32;
+
+/** The list that a module has at `address` of its memory. Bounded, whatever lies there. */
+function layoutAt(memory: ArrayBufferLike, address: number): string[] {
+  const view = new DataView(memory);
+  const entries: string[] = [];
+  const word = (at: number): number => at + 4 <= view.byteLength ? view.getUint32(at, true) : 0;
+  for (let at = address; entries.length <= kLayout.length; at += kEntryBytes) {
+    const begin = word(at);
+    if (begin === 0) break;
+    let name = '';
+    for (let i = begin; i < view.byteLength && name.length < kNameMax; ++i) {
+      const code = view.getUint8(i);
+      if (code === 0) break;
+      name += String.fromCharCode(code);
+    }
+    entries.push(`${name} ${word(at + 4)}`);
+  }
+  return entries;
 }
 
-export const kLayoutCount = kLayout.length;
+/** VERSION when a module is not the one that this package was made with. */
+export function checkAbi(version: number, memory: ArrayBufferLike, layout: number): void {
+  const told = 'the WebAssembly module belongs to another version of this package:';
+  if (version !== kAbiVersion) {
+    throw new VicinalError('VERSION', `${told} boundary ${version}, expected ${kAbiVersion}`);
+  }
+  const found = layoutAt(memory, layout);
+  for (let i = 0; i < Math.max(found.length, kLayout.length); ++i) {
+    if (found[i] === kLayout[i]) continue;
+    throw new VicinalError('VERSION', `${told} entry ${i} of its blocks is`
+      + ` ${found[i] ?? 'missing'}, expected ${kLayout[i] ?? 'none'}`);
+  }
+}

@@ -10,7 +10,7 @@ import type { IdWords } from '../id_codec.js';
 import { kMetrics, type IndexShape } from '../index_options.js';
 import type { SearchRequest } from '../search_options.js';
 import {
-  checkAbi, kLayoutCount, kMessage, kMessageKinds, kOptions, kReader, kStats, kStatus,
+  checkAbi, kMessage, kMessageKinds, kOptions, kReader, kStats, kStatus,
 } from './blocks.js';
 import type {
   CoreBackend, CoreStats, Handle, MessageKind, MessageOutcome,
@@ -19,9 +19,9 @@ import type { CoreExports } from './core_exports.js';
 
 const kWord = 0x1_0000_0000;
 const kBusy = 9;
-/** The scratch block holds an options block and a status block, or a stats block. */
-const kScratchBytes = 128;
-const kScratchStatus = 64;
+/** The scratch block holds an options block or a stats block, and behind it a status block. */
+const kScratchStatus = 128;
+const kScratchBytes = 192;
 
 export class WasmBackend implements CoreBackend {
   readonly threads: boolean;
@@ -37,9 +37,7 @@ export class WasmBackend implements CoreBackend {
     this.#core = core;
     this.#memory = memory;
     this.threads = threads;
-    const layout = core.vic_block_layout() >>> 2;
-    this.#look();
-    checkAbi(core.vic_abi_version(), this.#words.slice(layout, layout + kLayoutCount));
+    checkAbi(core.vic_abi_version(), memory(), core.vic_block_layout() >>> 0);
     this.#scratch = this.allocate(kScratchBytes);
   }
 
@@ -90,8 +88,9 @@ export class WasmBackend implements CoreBackend {
 
   stats(index: Handle): CoreStats {
     const at = this.#scratch;
-    this.#core.vic_index_stats(index, at);
+    const code = this.#core.vic_index_stats(index, at, at + kScratchStatus);
     this.#look();
+    if (code !== 0) throw statusError(this.#status(at + kScratchStatus));
     const wide = (offset: number): number => this.#wide(at + offset);
     const word = (offset: number): number => this.#get(at + offset);
     return {
@@ -120,8 +119,8 @@ export class WasmBackend implements CoreBackend {
 
   createMessage(index: Handle, kind: MessageKind, ids: IdWords): Handle {
     const count = ids.length / 2;
-    const message = this.#core.vic_message_create(index, kMessageKinds[kind], count) >>> 0;
-    if (message === 0) throw new VicinalError('FULL', `no memory for a write of ${count} rows`);
+    const message = this.#made(this.#core.vic_message_create(
+      index, kMessageKinds[kind], count, this.#scratch + kScratchStatus));
     this.#look();
     if (count > 0) this.#words.set(ids, this.#get(message + kMessage.ids) >>> 2);
     return message;

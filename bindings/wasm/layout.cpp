@@ -1,0 +1,66 @@
+// The table by which JavaScript checks its mirror of the blocks, name by name.
+#include <cstddef>
+
+#include "exports.hpp"
+
+#define VIC_EXPORT(name) __attribute__((export_name(#name), used))
+#define VICINAL_FIELD(block, field) \
+  { #field, offsetof(block, field) }
+#define VICINAL_END(block) \
+  { "bytes", sizeof(block) }
+
+namespace vicinal::wasm {
+namespace {
+
+struct LayoutEntry {
+  const char* name;
+  std::uint32_t offset;
+};
+static_assert(sizeof(LayoutEntry) == 8 && offsetof(LayoutEntry, offset) == 4);
+
+const LayoutEntry kLayout[] = {
+    VICINAL_FIELD(StatusBlock, code), VICINAL_FIELD(StatusBlock, a),
+    VICINAL_FIELD(StatusBlock, b), VICINAL_END(StatusBlock),
+
+    VICINAL_FIELD(OptionsBlock, dim), VICINAL_FIELD(OptionsBlock, metric),
+    VICINAL_FIELD(OptionsBlock, bits), VICINAL_FIELD(OptionsBlock, originals),
+    VICINAL_FIELD(OptionsBlock, seed), VICINAL_FIELD(OptionsBlock, memory_bytes_max),
+    VICINAL_FIELD(OptionsBlock, retired_bytes_max), VICINAL_END(OptionsBlock),
+
+    VICINAL_FIELD(MessageBlock, status), VICINAL_FIELD(MessageBlock, sequence),
+    VICINAL_FIELD(MessageBlock, affected), VICINAL_FIELD(MessageBlock, ids),
+    VICINAL_FIELD(MessageBlock, staging), VICINAL_FIELD(MessageBlock, staging_rows),
+    VICINAL_FIELD(MessageBlock, count), VICINAL_FIELD(MessageBlock, done),
+    VICINAL_END(MessageBlock),
+
+    VICINAL_FIELD(ReaderBlock, status), VICINAL_FIELD(ReaderBlock, id),
+    VICINAL_FIELD(ReaderBlock, after_id), VICINAL_FIELD(ReaderBlock, after_score),
+    VICINAL_FIELD(ReaderBlock, has_after), VICINAL_FIELD(ReaderBlock, k),
+    VICINAL_FIELD(ReaderBlock, min_score), VICINAL_FIELD(ReaderBlock, certainty),
+    VICINAL_FIELD(ReaderBlock, filtered), VICINAL_FIELD(ReaderBlock, filter_count),
+    VICINAL_FIELD(ReaderBlock, hit_count), VICINAL_FIELD(ReaderBlock, hit_ids),
+    VICINAL_FIELD(ReaderBlock, hit_scores), VICINAL_FIELD(ReaderBlock, sequence),
+    VICINAL_FIELD(ReaderBlock, rows), VICINAL_FIELD(ReaderBlock, rows_estimated),
+    VICINAL_FIELD(ReaderBlock, rows_scored), VICINAL_FIELD(ReaderBlock, query),
+    VICINAL_FIELD(ReaderBlock, found), VICINAL_END(ReaderBlock),
+
+    VICINAL_FIELD(StatsBlock, rows), VICINAL_FIELD(StatsBlock, dead),
+    VICINAL_FIELD(StatsBlock, sequence), VICINAL_FIELD(StatsBlock, segment_bytes),
+    VICINAL_FIELD(StatsBlock, id_table_bytes), VICINAL_FIELD(StatsBlock, version_bytes),
+    VICINAL_FIELD(StatsBlock, retired_bytes), VICINAL_FIELD(StatsBlock, shared_bytes),
+    VICINAL_FIELD(StatsBlock, total_bytes), VICINAL_FIELD(StatsBlock, oldest_sequence),
+    VICINAL_FIELD(StatsBlock, segments), VICINAL_FIELD(StatsBlock, readers),
+    VICINAL_FIELD(StatsBlock, readers_max), VICINAL_FIELD(StatsBlock, oldest_slot),
+    VICINAL_FIELD(StatsBlock, ring_depth), VICINAL_FIELD(StatsBlock, dim),
+    VICINAL_FIELD(StatsBlock, bits), VICINAL_FIELD(StatsBlock, metric),
+    VICINAL_FIELD(StatsBlock, kernel), VICINAL_END(StatsBlock),
+
+    {nullptr, 0},
+};
+
+}  // namespace
+}  // namespace vicinal::wasm
+
+extern "C" VIC_EXPORT(vic_block_layout) vic_address vic_block_layout() {
+  return reinterpret_cast<vic_address>(vicinal::wasm::kLayout);
+}
