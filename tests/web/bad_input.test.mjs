@@ -158,6 +158,37 @@ describe.each(backends)('bad input, $name', ({ load }) => {
     }
   });
 
+  test.each([2 ** 31, 2 ** 32, 2 ** 40, 2 ** 53 - 1])(
+    'lists that claim %i entries are a typed error', async (length) => {
+      const typed = async (run) => refuses(async (index) => {
+        const error = await errorOf(() => run(index));
+        if (!['BAD_ID', 'FULL', 'DIMENSION', 'NOT_FINITE', 'BAD_OPTION'].includes(error.code)) {
+          throw error;
+        }
+        throw new VicinalError('FULL', 'as expected');
+      }, 'FULL');
+      await typed((index) => index.add({ length }, [good]));
+      await typed((index) => index.remove({ length }));
+      await typed((index) => index.filter({ length }));
+      await typed((index) => index.add([100], { length }));
+      await typed((index) => index.add([100], [{ length }]));
+      await typed((index) => index.search({ length }));
+      await typed((index) => index.searchBatch({ length }));
+    });
+
+  test('lists whose length changes or is none are a typed error', async () => {
+    const changing = (...values) => ({ get length() { return values.shift(); }, 0: 100 });
+    for (const value of [-1, 1.5, NaN, '1', undefined, Infinity, 2n]) {
+      await refuses((index) => index.add(changing(value), [good]), 'BAD_OPTION', /ids/);
+      await refuses((index) => index.searchBatch(changing(value)), 'BAD_OPTION', /queries/);
+      await refuses((index) => index.remove(new Proxy([1], {
+        get: (target, key) => (key === 'length' ? value : target[key]),
+      })), 'BAD_OPTION', /ids/);
+    }
+    const { index } = await common;
+    expect(index.search(good, { filter: changing(1, 1.5, -1) }).length).toBe(0);
+  });
+
   test('a duplicate id is named, in the batch and in the index', async () => {
     await refuses((index) => index.add([100, 7], [good, good]), 'DUPLICATE_ID', /\b7\b/);
     await refuses((index) => index.add([100, 101, 100], [good, good, good]), 'DUPLICATE_ID',

@@ -10,6 +10,8 @@ export type IdKind = 'number' | 'bigint';
 export type IdWords = Uint32Array<ArrayBuffer>;
 
 const kWord = 0x1_0000_0000;
+/** Ids are counted in 32 bits. */
+const kCountMax = kWord - 1;
 const kBigLimit: Record<IdKind, bigint> = {
   number: BigInt(Number.MAX_SAFE_INTEGER),
   bigint: 0xffff_ffff_ffff_ffffn,
@@ -17,7 +19,9 @@ const kBigLimit: Record<IdKind, bigint> = {
 
 function badId(value: unknown, position: number | undefined): VicinalError {
   const text = typeof value === 'bigint' ? `${value}n` : typeof value === 'symbol' ? 'a symbol'
-    : typeof value === 'string' ? JSON.stringify(value) : String(value);
+    : typeof value === 'string' ? JSON.stringify(value)
+    : typeof value === 'object' && value !== null ? 'an object'
+    : typeof value === 'function' ? 'a function' : String(value);
   const place = position === undefined ? '' : ` at position ${position}`;
   return new VicinalError('BAD_ID', `id ${text}${place} is not a non-negative integer in range`);
 }
@@ -45,11 +49,12 @@ export function packId(id: unknown, kind: IdKind): IdWords {
   return words;
 }
 
-/** Ids in their order. BAD_ID naming the position, BAD_OPTION for what is no list. */
+/** Ids in their order. BAD_ID naming the position, BAD_OPTION for what is no list, FULL. */
 export function packIds(ids: unknown, kind: IdKind): IdWords {
   const list = toArrayLike(ids);
-  const count = list.length;
-  const words = new Uint32Array(2 * count);
+  const count = list.length;  // once: a second look may find another number
+  if (!isLength(count)) throw notAList();
+  const words = allocateWords(count);
   for (let i = 0; i < count; ++i) writeId(words, 2 * i, list[i], kind, i);
   return words;
 }
@@ -63,11 +68,23 @@ function toArrayLike(ids: unknown): ArrayLike<unknown> {
       return ids as unknown[];
     } else if (typeof (ids as Iterable<unknown>)[Symbol.iterator] === 'function') {
       return Array.from(ids as Iterable<Id>);
-    } else if (isLength((ids as ArrayLike<unknown>).length)) {
+    } else {
       return ids as ArrayLike<unknown>;
     }
   }
-  throw new VicinalError('BAD_OPTION', 'ids must be an array, a typed array or an iterable of ids');
+  throw notAList();
+}
+
+function notAList(): VicinalError {
+  return new VicinalError(
+    'BAD_OPTION', 'ids must be an array, a typed array or an iterable of ids');
+}
+
+function allocateWords(count: number): IdWords {
+  try {
+    if (count <= kCountMax) return new Uint32Array(2 * count);
+  } catch { /* told below */ }
+  throw new VicinalError('FULL', `no memory for ${count} ids`);
 }
 
 function isLength(value: unknown): value is number {

@@ -2,10 +2,11 @@
 //
 // I1: user code (getters, proxies) runs only inside these functions, never between two calls of the
 //     core.
-// I2: after the call that got them returns to the event loop, rows come from memory of our own.
+// I2: after the call that got them returns to the event loop, and whenever user code may have run
+//     since their length was checked, rows come from memory of our own.
+// I3: a row that is no longer there in full is an error, never what the target held before.
 import { VicinalError } from './errors.js';
 import { throwIfDetached } from './id_codec.js';
-import type { Vector } from './types.js';
 
 type NumberView = Float32Array | Float64Array;
 
@@ -20,28 +21,38 @@ export interface RowSource {
 class FlatRows implements RowSource {
   #values: NumberView;
   #offset = 0;
+  readonly #length: number;
   readonly #dim: number;
   #kept: boolean;
 
   constructor(values: NumberView, dim: number, kept: boolean) {
     this.#values = values;
+    this.#length = values.length;
     this.#dim = dim;
     this.#kept = kept;
   }
 
   read(first: number, count: number, target: Float32Array): void {
-    const begin = first * this.#dim - this.#offset;
-    target.set(this.#values.subarray(begin, begin + count * this.#dim));
+    target.set(this.#part(first * this.#dim, (first + count) * this.#dim));
   }
 
   keep(next: number): void {
     if (this.#kept) return;
-    const rest = this.#values.subarray(next * this.#dim - this.#offset);
+    const rest = this.#part(next * this.#dim, this.#length);
     const copy = allocate(rest.length);
     copy.set(rest);
     this.#values = copy;
     this.#offset = next * this.#dim;
     this.#kept = true;
+  }
+
+  #part(begin: number, end: number): NumberView {
+    try {
+      const part = this.#values.subarray(begin - this.#offset, end - this.#offset);
+      if (part.length === end - begin) return part;
+    } catch { /* detached: told below */ }
+    throw new VicinalError('BAD_OPTION', 'vectors: the buffer of the view was detached or shrunk'
+      + ' while it was read');
   }
 }
 
@@ -136,7 +147,7 @@ export function queryVector(query: unknown, dim: number, index: number): NumberV
   return copy;
 }
 
-/** Queries of a batch: views of the caller's memory, or copies. */
+/** Queries of a batch: views of the caller's memory, or of one copy. */
 export function queryVectors(queries: unknown, dim: number): NumberView[] {
   const view = numberView(queries, 'queries');
   if (view) {
@@ -144,12 +155,19 @@ export function queryVectors(queries: unknown, dim: number): NumberView[] {
       throw new VicinalError('DIMENSION',
         `queries: found ${view.length} numbers, expected a multiple of ${dim}`);
     }
-    return Array.from({ length: view.length / dim },
-      (_, i) => view.subarray(i * dim, (i + 1) * dim));
+    return rowsOf(view, view.length / dim, dim);
   }
   if (!isArrayLike(queries)) {
     throw new VicinalError('BAD_OPTION', 'queries must be an array of vectors or a typed array');
   }
-  const list = Array.from(queries as ArrayLike<Vector>);
-  return list.map((query, index) => queryVector(query, dim, index));
+  const count = queries.length;
+  if (!(count >= 0)) throw new VicinalError('BAD_OPTION', `queries: found ${count} queries`);
+  // Copied one after the other: a getter of the next may transfer or change the one before.
+  const copy = allocate(count * dim);
+  for (let i = 0; i < count; ++i) copy.set(queryVector(queries[i], dim, i), i * dim);
+  return rowsOf(copy, count, dim);
+}
+
+function rowsOf(values: NumberView, count: number, dim: number): NumberView[] {
+  return Array.from({ length: count }, (_, i) => values.subarray(i * dim, (i + 1) * dim));
 }

@@ -3,7 +3,9 @@
 // Thread safety: a reader belongs to the realm that opened it.
 // I1: user code runs before the reader's block is filled, never between that and the copy of the
 //     result, so a callback that searches through the same reader finds it unused.
-// I2: the core keeps an index's memory as long as a reader of it is open.
+// I2: user code may close the reader: the handle is asked for right before the core is, and nothing
+//     of the core's is opened behind that but what close() knows of.
+// I3: the core keeps an index's memory as long as a reader of it is open.
 import type { CoreBackend, Handle } from '../backend/core_backend.js';
 import type { Home } from '../backend/home.js';
 import { kAsyncDispose, kDispose } from '../dispose.js';
@@ -18,6 +20,9 @@ import type {
   AsyncSearchOptions, Hits, Id, Metric, Queries, Reader, SearchOptions, Snapshot, Stats, Vector,
 } from '../types.js';
 import { queryVector, queryVectors } from '../vector_input.js';
+
+const kRefusals: readonly string[] = ['BUSY', 'FULL'];
+const kUnpinnedTries = 3;
 
 /**
  * What a reader is made of. It takes over the reader's handle and one entry of the home.
@@ -91,24 +96,18 @@ export class IndexReader implements Reader, AsyncDisposable {
   }
 
   /**
-   * One result for each query: `n * dim` numbers, or an array of vectors. The same as so many calls
-   * of `search`, each in the version that is newest when its turn comes; take a snapshot for one
-   * version.
-   * @throws as `search`, naming the query, before any is answered for what the queries' form shows.
+   * One result for each query: `n * dim` numbers, or an array of vectors. All are answered by one
+   * version, the newest when the call begins, and are what `search` would find there, to the bit.
+   * @throws as `search`, naming the query, before any is answered for what the queries' form shows;
+   *   BUSY or FULL when that version cannot be kept for the call (all reader slots are taken, no
+   *   memory) and the writer commits again and again while the queries are answered.
    */
   searchBatch(queries: Queries, options: SearchOptions = {}): Hits[] {
     const { shape } = this.#parts;
     this.#handle();
     const request = checkSearchOptions(options, shape.ids);
     const vectors = queryVectors(queries, shape.dim);
-    return vectors.map((vector, index) => {
-      try {
-        return this.#hits(this.#backend.search(this.#handle(), vector, request), request);
-      } catch (error) {
-        if (index === 0 || !(error instanceof VicinalError)) throw error;
-        throw new VicinalError(error.code, `query ${index}: ${error.message}`, { cause: error });
-      }
-    });
+    return this.#searchAll(vectors, request).map((found) => this.#hits(found, request));
   }
 
   /**
@@ -125,6 +124,7 @@ export class IndexReader implements Reader, AsyncDisposable {
     const { signal } = options;
     throwIfAborted(signal);
     const vector = new Float32Array(queryVector(query, shape.dim, 0));
+    this.#handle();
     const lent = this.#lend();
     const answer = home.searcher.search(lent, vector, request);
     this.#underWay.add(answer);
@@ -223,6 +223,41 @@ export class IndexReader implements Reader, AsyncDisposable {
   #handle(): Handle {
     if (this.#closed) throw closedError(this.#parts.fixed ? 'snapshot' : 'index or reader');
     return this.#parts.handle;
+  }
+
+  /** Every query in one version. */
+  #searchAll(vectors: readonly ArrayLike<number>[], request: SearchRequest): FoundRows[] {
+    const handle = this.#handle();
+    if (this.#parts.fixed || vectors.length < 2) return this.#searchEach(handle, vectors, request);
+    try {
+      const pinned = this.#backend.snapshotReader(handle);
+      try {
+        return this.#searchEach(pinned, vectors, request);
+      } finally {
+        this.#backend.closeReader(pinned);
+      }
+    } catch (error) {
+      if (!(error instanceof VicinalError) || !kRefusals.includes(error.code)) throw error;
+      // Reads go on where no slot or memory is left for a pin: the reader has its own.
+      for (let i = 0; i < kUnpinnedTries; ++i) {
+        const all = this.#searchEach(handle, vectors, request);
+        if (all.every(({ sequence }) => sequence === all[0]!.sequence)) return all;
+      }
+      throw error;
+    }
+  }
+
+  #searchEach(
+    handle: Handle, vectors: readonly ArrayLike<number>[], request: SearchRequest,
+  ): FoundRows[] {
+    return vectors.map((vector, index) => {
+      try {
+        return this.#backend.search(handle, vector, request);
+      } catch (error) {
+        if (index === 0 || !(error instanceof VicinalError)) throw error;
+        throw new VicinalError(error.code, `query ${index}: ${error.message}`, { cause: error });
+      }
+    });
   }
 
   #lend(): Handle {

@@ -4,9 +4,10 @@
 // Thread safety: belongs to the realm that created the index.
 // I1: a message is submitted after those of all earlier calls.
 // I2: no slice of encoding takes much more than kSliceMs; what a slice leaves is copied before the
-//     event loop runs, so that callers may change or transfer their arrays as soon as the call has
-//     returned.
-// I3: a write that rejects before its submit has changed nothing.
+//     event loop or any code of the caller's runs, so that callers may change or transfer their
+//     arrays as soon as the call has returned, or in its onProgress.
+// I3: nothing is queued after close(): user code runs before the check of a call, not behind it.
+// I4: a write that rejects before its submit has changed nothing.
 import {
   VicinalError, closedError, statusError, throwIfAborted,
 } from '../errors.js';
@@ -64,6 +65,7 @@ export class WriteQueue {
   #closed = false;
   #death: VicinalError | undefined;
   #onRoom: (() => void) | undefined;
+  #sequence = 0;
 
   constructor(backend: CoreBackend, index: Handle) {
     this.#backend = backend;
@@ -72,6 +74,11 @@ export class WriteQueue {
 
   setApplier(applier: Applier): void {
     this.#applier = applier;
+  }
+
+  /** A version that shows every write that has its outcome. */
+  get sequence(): number {
+    return this.#sequence;
   }
 
   /** CLOSED. */
@@ -87,8 +94,8 @@ export class WriteQueue {
 
   /** Resolves when the write is visible. Takes its copy of the input before it returns. */
   add(write: Write): Promise<MessageOutcome> {
-    this.check();
     throwIfAborted(write.signal);
+    this.check();
     const job = new Job(write);
     this.#waiting.push(job);
     this.#applier?.setBusy(true);
@@ -116,6 +123,7 @@ export class WriteQueue {
       if (!outcome) continue;
       this.#submitted.delete(message);
       this.#backend.releaseMessage(message);
+      this.#sequence = Math.max(this.#sequence, outcome.sequence);
       if (outcome.status.code === 0) job.resolve(outcome);
       else job.reject(statusError(outcome.status));
     }
@@ -167,6 +175,7 @@ export class WriteQueue {
     if (job.message === 0) job.message = this.#backend.createMessage(this.#index, kind, ids);
     this.#encode(job, deadline);
     if (onProgress) {
+      job.keep();
       onProgress({ done: job.encoded, total: job.count });
       throwIfAborted(signal);
     }
