@@ -59,6 +59,27 @@ describe.each(backends)('life and death, $name', ({ load }) => {
     await closing;
   });
 
+  test('flush and empty writes of earlier calls end well though the index is closed', async () => {
+    const index = await create({ dim }, load);
+    const write = index.add(range(5000), randomRows(1, 5000, dim));
+    const ends = [index.flush(), index.add([], []), index.remove([]), index.upsert([], [])];
+    const closing = index.close();
+    const { sequence } = await write;
+    for (const end of await Promise.all(ends)) expect(end).toMatchObject({ sequence, count: 0 });
+    await closing;
+    const empty = await create({ dim }, load);
+    const end = empty.flush();
+    await empty.close();
+    expect(await end).toEqual({ sequence: 0, count: 0 });
+  });
+
+  test('flush tells a version that shows what was written before', async () => {
+    const index = await filled(load);
+    await index.remove([1000]);
+    await errorOf(() => index.add([1], [query]));
+    expect(await index.flush()).toEqual({ sequence: index.sequence, count: 0 });
+  });
+
   test('a snapshot stays what it was until it is closed', async () => {
     const index = await filled(load);
     const before = plain(index.search(query, { k: 100 }));

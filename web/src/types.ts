@@ -35,9 +35,13 @@ export interface IndexOptions {
   seed?: Id;
 }
 
-/** A worker of either platform. */
+/**
+ * A worker of either platform: Node's (with `on`) or a browser's (with `addEventListener`). Without
+ * these methods it is BAD_OPTION.
+ */
 export interface WorkerLike {
   postMessage(message: unknown): void;
+  terminate(): unknown;
 }
 
 export interface LoadOptions {
@@ -47,6 +51,7 @@ export interface LoadOptions {
    * makes another memory.
    */
   maxBytes?: number;
+  /** Stops waiting for files and for the worker: ABORTED, nothing made. */
   signal?: AbortSignal;
   /** Called while the WebAssembly file arrives; not called when it is loaded already. */
   onProgress?(p: { loadedBytes: number; totalBytes?: number }): void;

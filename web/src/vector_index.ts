@@ -14,7 +14,7 @@ import type {
   Id, IndexOptions, LoadOptions, Reader, Receipt, SharedIndex, Vectors, WriteOptions,
 } from './types.js';
 import { rowSource, type RowSource } from './vector_input.js';
-import { WriteQueue } from './write/write_queue.js';
+import { WriteQueue, type Write } from './write/write_queue.js';
 
 /** What SharedIndex is, to us. */
 interface SharedParts extends SharedIndex {
@@ -73,7 +73,7 @@ export class VectorIndex extends IndexReader {
       const applier = await home.startWriter(index, load.worker, {
         onApplied: () => queue.settle(),
         onDeath: (error) => queue.die(error),
-      });
+      }, load.signal);
       queue.setApplier(applier);
       const family = new Set<IndexReader>();
       made = new VectorIndex(
@@ -140,14 +140,16 @@ export class VectorIndex extends IndexReader {
     ids: ArrayLike<Id> | ArrayLike<string>, options: WriteOptions = {},
   ): Promise<Receipt & { removed: number }> {
     this.#parts.queue.check();
+    const checked = checkWriteOptions(options);
     const words = packIds(ids, this.#parts.shape.ids);
-    const receipt = await this.#write('remove', words, undefined, options);
+    const receipt = await this.#write('remove', words, undefined, checked);
     return { ...receipt, removed: receipt.count };
   }
 
   /** Removes every row that the writes before have left. */
   async clear(options: WriteOptions = {}): Promise<Receipt> {
-    return this.#write('clear', new Uint32Array(0), undefined, options);
+    this.#parts.queue.check();
+    return this.#write('clear', new Uint32Array(0), undefined, checkWriteOptions(options));
   }
 
   /** Not in this version: UNSUPPORTED. */
@@ -160,11 +162,14 @@ export class VectorIndex extends IndexReader {
     return Promise.reject(unsupported('compact'));
   }
 
-  /** Resolves when every write of an earlier call has its outcome, good or bad. CLOSED. */
+  /**
+   * Resolves when every write of an earlier call has its outcome, good or bad; also when the index
+   * is closed meanwhile. CLOSED when it was closed before.
+   */
   async flush(): Promise<Receipt> {
     this.#parts.queue.check();
     await this.#parts.queue.flush();
-    return { sequence: this.sequence, count: 0 };
+    return { sequence: this.#parts.queue.sequence, count: 0 };
   }
 
   /**
@@ -217,38 +222,33 @@ export class VectorIndex extends IndexReader {
   ): Promise<Receipt> {
     const { queue, shape } = this.#parts;
     queue.check();
+    const checked = checkWriteOptions(options);
     const words = packIds(ids, shape.ids);
     const rows = rowSource(vectors, words.length / 2, shape.dim);
-    return this.#write(kind, words, rows, options);
+    return this.#write(kind, words, rows, checked);
   }
 
   async #write(
-    kind: MessageKind, ids: IdWords, rows: RowSource | undefined, options: WriteOptions,
+    kind: MessageKind, ids: IdWords, rows: RowSource | undefined, options: CheckedOptions,
   ): Promise<Receipt> {
     if (ids.length > 0 || kind === 'clear') {
-      return toReceipt(await this.#submit(kind, ids, rows, options));
+      return toReceipt(await this.#parts.queue.add({ kind, ids, rows, ...options }));
     }
-    checkWriteOptions(options);
     throwIfAborted(options.signal);
     return this.flush();
   }
-
-  #submit(
-    kind: MessageKind, ids: IdWords, rows: RowSource | undefined, options: WriteOptions,
-  ): Promise<MessageOutcome> {
-    checkWriteOptions(options);
-    const { signal, onProgress } = options;
-    return this.#parts.queue.add({
-      kind, ids, rows, signal, onProgress: onProgress?.bind(options),
-    });
-  }
 }
 
-function checkWriteOptions(options: WriteOptions): void {
+type CheckedOptions = Pick<Write, 'signal' | 'onProgress'>;
+
+/** The caller's options, looked at once and before its rows: a getter is user code. */
+function checkWriteOptions(options: WriteOptions): CheckedOptions {
   if (typeof options !== 'object' || options === null) {
     throw badOption('write options', options, 'an object');
   }
-  if (options.durable) throw unsupported('durable: true for an index in memory');
+  const { durable, signal, onProgress } = options;
+  if (durable) throw unsupported('durable: true for an index in memory');
+  return { signal, onProgress: onProgress && ((progress) => onProgress.call(options, progress)) };
 }
 
 function toReceipt({ sequence, affected }: MessageOutcome): Receipt {

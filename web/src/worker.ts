@@ -45,7 +45,10 @@ function serve(post: Post): (message: unknown) => void {
   let turn: Promise<void> = Promise.resolve();
   const handle = async (message: ToWorker): Promise<void> => {
     if (message.vicinal === 'write') await write(message, post);
-    if (message.vicinal === 'read') await (reading = ThreadInstance.attach(message.heap));
+    if (message.vicinal === 'read') {
+      await (reading = ThreadInstance.attach(message.heap));
+      post({ vicinal: 'ready' });
+    }
     if (message.vicinal === 'search' && reading) search(await reading, message, post);
     if (message.vicinal === 'stop') {
       (await reading)?.leave();

@@ -35,8 +35,10 @@ export interface Home {
   readonly searcher: Searcher;
   /** What another realm needs to use the same core. UNSUPPORTED without threads. */
   share(): HeapHandle;
+  /** IO, ABORTED. */
   startWriter(
     index: Handle, worker: LoadOptions['worker'], events: ApplierEvents,
+    signal: AbortSignal | undefined,
   ): Promise<Applier>;
   /** One more reader uses it. False: it was left by its last one and is of no use. */
   enter(): boolean;

@@ -1,5 +1,5 @@
 // From a place or bytes to a compiled module.
-import { VicinalError, messageOf, throwIfAborted } from '../errors.js';
+import { VicinalError, abortable, messageOf, throwIfAborted } from '../errors.js';
 import { importNode, isNode } from '../platform/environment.js';
 import type { LoadOptions } from '../types.js';
 
@@ -96,8 +96,8 @@ async function readResponse(response: Response, options: LoadOptions): Promise<A
     }
   };
   try {
-    for (let chunk = await read(); chunk !== undefined; chunk = await read()) {
-      throwIfAborted(options.signal);
+    const next = (): Promise<Uint8Array | undefined> => abortable(read(), options.signal);
+    for (let chunk = await next(); chunk !== undefined; chunk = await next()) {
       chunks.push(chunk);
       loadedBytes += chunk.byteLength;
       options.onProgress?.({ loadedBytes, ...total });

@@ -31,8 +31,9 @@ export class ThreadHome implements Home {
 
   startWriter(
     index: Handle, worker: LoadOptions['worker'], events: ApplierEvents,
+    signal: AbortSignal | undefined,
   ): Promise<Applier> {
-    return WorkerWriter.start(this.#instance, index, worker, events);
+    return WorkerWriter.start(this.#instance, index, worker, events, signal);
   }
 
   enter(): boolean {

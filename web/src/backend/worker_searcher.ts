@@ -1,8 +1,12 @@
 // Searches in a worker of their own, started by the first one.
+//
+// I1: a worker's calls, its death and its stop are its own: what comes late from one that was
+//     stopped concerns nobody else.
 import { VicinalError } from '../errors.js';
 import type { FoundRows } from '../hits.js';
+import { within } from '../platform/within.js';
 import { isOurs, type FromWorker, type ToWorker } from '../platform/worker_protocol.js';
-import { openWorker, type WorkerPort } from '../platform/worker_port.js';
+import { kStartMs, kStopMs, openWorker, type WorkerPort } from '../platform/worker_port.js';
 import type { SearchRequest } from '../search_options.js';
 import type { Handle } from './core_backend.js';
 import type { Searcher } from './home.js';
@@ -13,29 +17,33 @@ interface Call {
   reject(error: VicinalError): void;
 }
 
-export class WorkerSearcher implements Searcher {
-  readonly #heap: HeapHandle;
-  readonly #worker: URL | undefined;
+class SearchWorker {
   readonly #calls = new Map<number, Call>();
-  #port: Promise<WorkerPort> | undefined;
+  readonly #onDeath: (worker: SearchWorker) => void;
+  /** When the worker is at work. */
+  readonly #port: Promise<WorkerPort>;
+  #death: VicinalError | undefined;
+  #ready: { resolve: () => void; reject: (error: VicinalError) => void } | undefined;
   #stopped: (() => void) | undefined;
   #lastCall = 0;
 
-  /** @param worker the script, when it is not where it is by default. */
-  constructor(heap: HeapHandle, worker: URL | undefined) {
-    this.#heap = heap;
-    this.#worker = worker;
+  constructor(
+    heap: HeapHandle, script: URL | undefined, onDeath: (worker: SearchWorker) => void,
+  ) {
+    this.#onDeath = onDeath;
+    this.#port = this.#open(heap, script);
+    this.#port.catch(() => undefined);  // told to each call
   }
 
   async search(reader: Handle, query: Float32Array, request: SearchRequest): Promise<FoundRows> {
-    const port = await (this.#port ??= this.#open());
+    const port = await this.#port;
+    if (this.#death) throw this.#death;
     const call = ++this.#lastCall;
     port.hold();
     try {
       return await new Promise<FoundRows>((resolve, reject) => {
         this.#calls.set(call, { resolve, reject });
-        const message: ToWorker = { vicinal: 'search', call, reader, query, request };
-        port.post(message);
+        port.post({ vicinal: 'search', call, reader, query, request } satisfies ToWorker);
       });
     } finally {
       this.#calls.delete(call);
@@ -43,31 +51,38 @@ export class WorkerSearcher implements Searcher {
     }
   }
 
-  /** When no call is under way. A later one starts another worker. */
   async stop(): Promise<void> {
-    const opening = this.#port;
-    this.#port = undefined;
-    const port = await opening?.catch(() => undefined);
-    if (!port) return;
+    const port = await this.#port.catch(() => undefined);
+    if (!port || this.#death) return;
     port.hold();
-    await new Promise<void>((resolve) => {
+    const stopped = new Promise<void>((resolve) => {
       this.#stopped = resolve;
-      port.post({ vicinal: 'stop' } satisfies ToWorker);
     });
-    this.#stopped = undefined;
+    port.post({ vicinal: 'stop' } satisfies ToWorker);
+    await within(stopped, kStopMs, () => undefined);
     await port.terminate();
   }
 
-  async #open(): Promise<WorkerPort> {
+  async #open(heap: HeapHandle, script: URL | undefined): Promise<WorkerPort> {
+    let port: WorkerPort | undefined;
     try {
-      const port = await openWorker(this.#worker, {
+      port = await openWorker(script, {
         onMessage: (message) => this.#message(message),
-        onEnd: (error) => this.#end(error),
+        onEnd: (error) => this.#die(error),
       });
-      port.post({ vicinal: 'read', heap: this.#heap } satisfies ToWorker);
+      port.hold();
+      const ready = new Promise<void>((resolve, reject) => {
+        this.#ready = { resolve, reject };
+      });
+      port.post({ vicinal: 'read', heap } satisfies ToWorker);
+      await within(ready, kStartMs, () => {
+        throw new VicinalError('IO', `the worker for searches gave no answer in ${kStartMs} ms`);
+      });
+      port.free();
       return port;
     } catch (error) {
-      this.#port = undefined;
+      this.#onDeath(this);
+      await port?.terminate();
       throw error;
     }
   }
@@ -75,18 +90,47 @@ export class WorkerSearcher implements Searcher {
   #message(message: unknown): void {
     if (!isOurs(message)) return;
     const event = message as FromWorker;
+    if (event.vicinal === 'ready') this.#ready?.resolve();
     if (event.vicinal === 'found') this.#calls.get(event.call)?.resolve(event.found);
     if (event.vicinal === 'failed') {
       this.#calls.get(event.call)?.reject(new VicinalError(event.code, event.message));
     }
     if (event.vicinal === 'stopped') this.#stopped?.();
-    if (event.vicinal === 'died') this.#end(new VicinalError(event.code, event.message));
+    if (event.vicinal === 'died') this.#die(new VicinalError(event.code, event.message));
   }
 
-  #end(error: VicinalError): void {
-    this.#port?.then((port) => port.terminate(), () => undefined);
-    this.#port = undefined;
+  #die(error: VicinalError): void {
+    this.#death ??= error;
+    this.#onDeath(this);
+    this.#port.then((port) => port.terminate(), () => undefined);
+    this.#ready?.reject(error);
     this.#stopped?.();
     for (const call of this.#calls.values()) call.reject(error);
+  }
+}
+
+export class WorkerSearcher implements Searcher {
+  readonly #heap: HeapHandle;
+  readonly #script: URL | undefined;
+  #worker: SearchWorker | undefined;
+
+  /** @param script of the worker, when it is not where it is by default. */
+  constructor(heap: HeapHandle, script: URL | undefined) {
+    this.#heap = heap;
+    this.#script = script;
+  }
+
+  search(reader: Handle, query: Float32Array, request: SearchRequest): Promise<FoundRows> {
+    this.#worker ??= new SearchWorker(this.#heap, this.#script, (dead) => {
+      if (this.#worker === dead) this.#worker = undefined;
+    });
+    return this.#worker.search(reader, query, request);
+  }
+
+  /** When no call is under way. A later one starts another worker. */
+  async stop(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    await worker?.stop();
   }
 }

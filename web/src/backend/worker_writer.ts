@@ -3,16 +3,15 @@
 // I1: the worker touches the index between 'ready' and 'stopped' only.
 import type { FromWorker, ToWorker } from '../platform/worker_protocol.js';
 import { isOurs } from '../platform/worker_protocol.js';
-import { openWorker, type WorkerPort } from '../platform/worker_port.js';
-import { VicinalError } from '../errors.js';
+import { kStartMs, kStopMs, openWorker, type WorkerPort } from '../platform/worker_port.js';
+import { within } from '../platform/within.js';
+import { VicinalError, abortable } from '../errors.js';
 import type { LoadOptions } from '../types.js';
 import type { Handle } from './core_backend.js';
 import type { Applier, ApplierEvents } from './home.js';
 import type { ThreadInstance } from './thread_instance.js';
 
 const kControlBytes = 64;
-/** A worker that is asked to stop is between two batches at most this much later. */
-const kStopMs = 10_000;
 
 export class WorkerWriter implements Applier {
   readonly #instance: ThreadInstance;
@@ -32,9 +31,10 @@ export class WorkerWriter implements Applier {
     this.#control = instance.backend.allocate(kControlBytes);
   }
 
-  /** Resolves when the worker is at work. IO, BAD_OPTION. */
+  /** Resolves when the worker is at work. IO, also after kStartMs without an answer; ABORTED. */
   static async start(
     instance: ThreadInstance, index: Handle, worker: LoadOptions['worker'], events: ApplierEvents,
+    signal: AbortSignal | undefined,
   ): Promise<WorkerWriter> {
     const writer = new WorkerWriter(instance, index, events);
     writer.#port = await openWorker(worker, {
@@ -43,15 +43,24 @@ export class WorkerWriter implements Applier {
     });
     writer.#port.hold();
     try {
-      await new Promise<void>((resolve, reject) => {
+      const ready = new Promise<void>((resolve, reject) => {
         writer.#ready = { resolve, reject };
-        const message: ToWorker = {
-          vicinal: 'write', heap: instance.heap, index,
-          doorbell: writer.#doorbell, control: writer.#control,
-        };
-        writer.#port.post(message);
       });
+      const answer = within(ready, kStartMs, () => {
+        throw new VicinalError('IO', `the writer's worker gave no answer in ${kStartMs} ms`);
+      });
+      answer.catch(() => undefined);  // when the post throws, nobody waits for it
+      const message: ToWorker = {
+        vicinal: 'write', heap: instance.heap, index,
+        doorbell: writer.#doorbell, control: writer.#control,
+      };
+      writer.#port.post(message);
+      await abortable(answer, signal);
     } catch (error) {
+      writer.#dead = true;
+      // One that comes late leaves at once. Its control word stays: it may look there at any time.
+      writer.#tellToStop();
+      writer.#ready?.resolve();  // ends the wait
       await writer.#port.terminate();
       throw error;
     } finally {
@@ -72,21 +81,23 @@ export class WorkerWriter implements Applier {
   async stop(): Promise<void> {
     if (this.#dead) return;
     this.#port.hold();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const stopped = await new Promise<boolean>((resolve) => {
+    const ended = new Promise<boolean>((resolve) => {
       this.#stopped = resolve;
-      timer = setTimeout(() => resolve(false), kStopMs);
-      const { words } = this.#instance;
-      Atomics.store(words, this.#control >>> 2, 1);
-      // As the core rings: first the word changes, then whoever sleeps on its old value is woken.
-      Atomics.add(words, this.#doorbell >>> 2, 1);
-      Atomics.notify(words, this.#doorbell >>> 2);
     });
-    clearTimeout(timer);
+    this.#tellToStop();
+    const stopped = await within(ended, kStopMs, () => false);
     this.#dead = true;
     await this.#port.terminate();
     // Otherwise it may still look there.
     if (stopped) this.#instance.backend.release(this.#control);
+  }
+
+  #tellToStop(): void {
+    const { words } = this.#instance;
+    Atomics.store(words, this.#control >>> 2, 1);
+    // As the core rings: first the word changes, then whoever sleeps on its old value is woken.
+    Atomics.add(words, this.#doorbell >>> 2, 1);
+    Atomics.notify(words, this.#doorbell >>> 2);
   }
 
   #message(message: unknown): void {

@@ -7,12 +7,19 @@ import { toUrl } from '../backend/load_module.js';
 import { VicinalError, messageOf } from '../errors.js';
 import type { LoadOptions, WorkerLike } from '../types.js';
 import { importNode, isNode } from './environment.js';
+import { within } from './within.js';
+
+/** A worker has its script, and has entered the memory, at most this much after it was started. */
+export const kStartMs = 30_000;
+/** A worker that is asked to stop is between two batches at most this much later. */
+export const kStopMs = 10_000;
+/** The platform ends a worker within this; what is not ours to wait for is left behind. */
+const kTerminateMs = 5_000;
 
 interface NodeWorker extends WorkerLike {
   on(event: 'message' | 'error' | 'exit', listener: (value: unknown) => void): void;
-  ref(): void;
-  unref(): void;
-  terminate(): Promise<number>;
+  ref?(): void;
+  unref?(): void;
 }
 
 type NodeWorkers = {
@@ -38,7 +45,7 @@ export class WorkerPort {
       worker.on('message', (message) => this.#message(message));
       worker.on('error', (error) => this.#end(messageOf(error)));
       worker.on('exit', (code) => this.#end(`it exited with code ${String(code)}`));
-      worker.unref();
+      worker.unref?.();
     } else {
       worker.addEventListener('message', (event) => this.#message(event.data));
       worker.addEventListener('error', (event) => {
@@ -52,17 +59,20 @@ export class WorkerPort {
   }
 
   hold(): void {
-    if (++this.#holds === 1 && isNodeWorker(this.#worker) && !this.#ended) this.#worker.ref();
+    if (++this.#holds === 1 && isNodeWorker(this.#worker) && !this.#ended) this.#worker.ref?.();
   }
 
   free(): void {
-    if (--this.#holds === 0 && isNodeWorker(this.#worker) && !this.#ended) this.#worker.unref();
+    if (--this.#holds === 0 && isNodeWorker(this.#worker) && !this.#ended) this.#worker.unref?.();
   }
 
   /** Ends the worker for good; nothing is told any more. */
   async terminate(): Promise<void> {
     this.#ended = true;
-    await this.#worker.terminate();
+    try {
+      const ending = Promise.resolve(this.#worker.terminate()).then(() => undefined);
+      await within(ending, kTerminateMs, () => undefined);
+    } catch { /* a caller's worker that cannot be ended concerns nobody any more */ }
   }
 
   #message(message: unknown): void {
@@ -84,8 +94,21 @@ function isWorker(source: unknown): source is NodeWorker | Worker {
   return typeof (source as WorkerLike | undefined)?.postMessage === 'function';
 }
 
-/** What `worker` of the load options says: a worker to use, or the address of its script. */
+/** BAD_OPTION naming the method that a caller's worker lacks. */
+function checkWorker(source: NodeWorker | Worker): void {
+  const has = (name: string): boolean =>
+    typeof (source as unknown as Record<string, unknown>)[name] === 'function';
+  const missing = !has('terminate') ? 'terminate'
+    : has('addEventListener') || (isNode() && has('on')) ? undefined
+    : isNode() ? 'on or addEventListener' : 'addEventListener';
+  if (missing === undefined) return;
+  throw new VicinalError('BAD_OPTION', `worker: found an object without ${missing}, expected a URL`
+    + ' or a Worker');
+}
+
+/** The address that `worker` of the load options gives, if it is one. BAD_OPTION. */
 export function workerAddress(source: LoadOptions['worker']): URL | undefined {
+  if (isWorker(source)) checkWorker(source);
   return source === undefined || isWorker(source) ? undefined : toUrl(source, 'worker');
 }
 

@@ -14,6 +14,7 @@ export type ToWorker =
   | { vicinal: 'stop' };
 
 export type FromWorker =
+  /** It has entered the memory and is at work. */
   | { vicinal: 'ready' }
   /** Messages are done. */
   | { vicinal: 'applied' }
