@@ -60,19 +60,28 @@ export class ThreadInstance {
     const heap = { id, memory, module, layout };
     const area = enter(heap, exports);
     exports.__wasm_call_ctors();
-    return new ThreadInstance(heap, exports, area);
+    return ThreadInstance.#make(heap, exports, area);
   }
 
   /** An instance on a memory that another realm made. BUSY, FULL. */
   static async attach(heap: HeapHandle): Promise<ThreadInstance> {
     const exports = await instantiate(heap.module, heap.memory);
-    return new ThreadInstance(heap, exports, enter(heap, exports));
+    return ThreadInstance.#make(heap, exports, enter(heap, exports));
+  }
+
+  static #make(heap: HeapHandle, exports: ThreadExports, area: number): ThreadInstance {
+    try {
+      return new ThreadInstance(heap, exports, area);
+    } catch (error) {
+      leave(heap, exports, area);
+      throw error;
+    }
   }
 
   /** Gives the stack back. The realm's last call into this instance. */
   leave(): void {
     this.backend.dispose();
-    this.#exports.vic_thread_area_release(this.#area);
+    leave(this.heap, this.#exports, this.#area);
   }
 }
 
@@ -131,8 +140,8 @@ function readLayout(exports: ThreadExports): ThreadLayout {
 function enter(heap: HeapHandle, exports: ThreadExports): number {
   const { layout, memory } = heap;
   const words = new Int32Array(memory.buffer);
-  const claim = claimStack(words, layout);
   const pointer = exports.__stack_pointer;
+  const claim = claimStack(words, layout);
   pointer.value = layout.stacks + (claim + 1) * layout.stackBytes | 0;
   const area = exports.vic_thread_area_create(layout.tlsBytes) >>> 0;
   if (area !== 0) {
@@ -143,6 +152,24 @@ function enter(heap: HeapHandle, exports: ThreadExports): number {
   if (area === 0) throw new VicinalError('FULL', 'no memory for the stack of another thread');
   exports.vic_set_may_block(canBlock() ? 1 : 0);
   return area;
+}
+
+/**
+ * Gives the area back, on a bootstrap stack: the moment it is free another thread may write there.
+ * Where none can be had the area is lost, which is better than that.
+ */
+function leave(heap: HeapHandle, exports: ThreadExports, area: number): void {
+  const { layout, memory } = heap;
+  const words = new Int32Array(memory.buffer);
+  let claim: number;
+  try {
+    claim = claimStack(words, layout);
+  } catch {
+    return;
+  }
+  exports.__stack_pointer.value = layout.stacks + (claim + 1) * layout.stackBytes | 0;
+  exports.vic_thread_area_release(area);
+  Atomics.store(words, (layout.claims >>> 2) + claim, 0);
 }
 
 function claimStack(words: Int32Array, layout: ThreadLayout): number {
