@@ -1,13 +1,18 @@
 // Where the files beside this one are. The literals stay inside their `new URL`: bundlers match the
 // text.
 
-export type Variant = 'threads' | 'scalar' | 'single';
+/** A build of the core. Without threads there is one, with the instructions of 'wasm'. */
+export interface Variant {
+  readonly threads: boolean;
+  /** 'wasm': the 128-bit instructions that every engine of today has. */
+  readonly simd: 'scalar' | 'wasm';
+}
 
-export function wasmUrl(variant: Variant): URL {
-  switch (variant) {
-    case 'threads': return new URL('./vicinal.wasm', import.meta.url);
+export function wasmUrl({ threads, simd }: Variant): URL {
+  if (!threads) return new URL('./vicinal-single.wasm', import.meta.url);
+  switch (simd) {
     case 'scalar': return new URL('./vicinal-scalar.wasm', import.meta.url);
-    case 'single': return new URL('./vicinal-single.wasm', import.meta.url);
+    case 'wasm': return new URL('./vicinal.wasm', import.meta.url);
   }
 }
 

@@ -46,11 +46,17 @@ function variantFor(plan: LoadPlan): Variant {
     if (plan.simd === 'scalar') {
       throw new VicinalError('UNSUPPORTED', "simd: 'scalar' needs threads");
     }
-    return 'single';
+    return { threads: false, simd: 'wasm' };
   }
-  if (plan.simd === 'wasm') return 'threads';
-  return plan.simd === 'scalar' || !WebAssembly.validate(new Uint8Array(kSimdProbe))
-    ? 'scalar' : 'threads';
+  return { threads: true, simd: plan.simd === 'auto' ? simdHere() : plan.simd };
+}
+
+function simdHere(): Variant['simd'] {
+  return WebAssembly.validate(new Uint8Array(kSimdProbe)) ? 'wasm' : 'scalar';
+}
+
+function sameVariant(a: Variant, b: Variant): boolean {
+  return a.threads === b.threads && a.simd === b.simd;
 }
 
 /** The home for an index: opened now, or one that is there. IO, CORRUPT, VERSION, FULL, ABORTED. */
@@ -58,14 +64,15 @@ export async function openHome(plan: LoadPlan, options: LoadOptions): Promise<Ho
   const variant = variantFor(plan);
   const source = await moduleSource(options.wasm, () => wasmUrl(variant), options);
   for (;;) {
-    const known = opened.find((entry) => entry.variant === variant && entry.key === source.key
-      && (variant === 'single' || entry.maxBytes >= plan.maxBytes));
+    const known = opened.find((entry) => sameVariant(entry.variant, variant)
+      && entry.key === source.key
+      && (!variant.threads || entry.maxBytes >= plan.maxBytes));
     if (!known) break;
     const home = await abortable(known.home.catch(() => undefined), options.signal);
     if (home) return home;
     // Whoever opened it was stopped, or will be told why not; we try ourselves.
   }
-  const home = variant === 'single' ? openSingle(source) : openThreads(source, plan, options);
+  const home = variant.threads ? openThreads(source, plan, options) : openSingle(source);
   const entry = { variant, key: source.key, maxBytes: plan.maxBytes, home };
   opened.push(entry);
   home.catch(() => opened.splice(opened.indexOf(entry), 1));
@@ -73,21 +80,21 @@ export async function openHome(plan: LoadPlan, options: LoadOptions): Promise<Ho
 }
 
 /** BAD_OPTION when the caller gave the file of the other build. */
-function checkBuild(module: WebAssembly.Module, variant: Variant): void {
+function checkBuild(module: WebAssembly.Module, threads: boolean): void {
   const isMemory = ({ kind }: { kind: string }): boolean => kind === 'memory';
   const forThreads = WebAssembly.Module.imports(module).some(isMemory);
   const forSingle = WebAssembly.Module.exports(module).some(isMemory);
-  if (variant === 'single' ? forThreads : forSingle) {
+  if (threads ? forSingle : forThreads) {
     throw new VicinalError('BAD_OPTION', `wasm: found the build ${forThreads ? 'with' : 'without'}`
       + ` threads, expected the one ${forThreads ? 'without' : 'with'}: it is used here because`
-      + ` ${variant === 'single' ? 'there is no shared memory' : 'there is shared memory'}`
+      + ` ${threads ? 'there is shared memory' : 'there is no shared memory'}`
       + ' or because `threads` says so');
   }
 }
 
 async function openSingle(source: ModuleSource): Promise<Home> {
   const module = await source.compile();
-  checkBuild(module, 'single');
+  checkBuild(module, false);
   return SingleHome.create(module);
 }
 
@@ -95,7 +102,7 @@ async function openThreads(
   source: ModuleSource, plan: LoadPlan, options: LoadOptions,
 ): Promise<Home> {
   const module = await source.compile();
-  checkBuild(module, 'threads');
+  checkBuild(module, true);
   const id = heapId();
   const instance = await ThreadInstance.create(id, createMemory(plan.maxBytes), module);
   const home = new ThreadHome(instance, workerAddress(options.worker));
