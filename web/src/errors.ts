@@ -37,19 +37,25 @@ const kOptions: readonly string[] = [
   'minScore', 'after', 'filter', 'maxBytes', 'readers', 'ids.length', 'handle', 'path',
 ];
 
-const kSentences: Partial<Record<ErrorCode, (a: bigint, b: bigint) => string>> = {
+/** As core/base/status.cpp words them; an option has its name of this language. */
+const kSentences: Record<ErrorCode, (a: bigint, b: bigint) => string> = {
   DIMENSION: (a, b) => `a vector has ${a} coordinates where ${b} were expected`,
   NOT_FINITE: (a, b) =>
     `coordinate ${b} of row ${a} is not finite or its magnitude is 1e16 or more`,
-  DUPLICATE_ID: (a) => `id ${a} is already present, or twice in this batch`,
+  DUPLICATE_ID: (a) => `id ${a} is already present`,
   UNKNOWN_ID: (a) => `id ${a} is not present`,
   BAD_ID: () => 'an id is not a non-negative integer of the allowed range',
   BAD_OPTION: (a) => `${kOptions[Number(a)] ?? kOptions[0]} is outside its documented range`,
+  CORRUPT: () => 'the data is damaged: it fails its checksum or its bounds',
+  VERSION: () => 'the file was written by a newer version',
   BUSY: (a, b) => `a bounded resource is taken${limit(a, b)}`,
   FULL: (a, b) => `the memory budget is reached${limit(a, b)}`,
   READ_ONLY: () => 'the index cannot be written to any more',
   CLOSED: () => 'the index or reader is closed',
+  ABORTED: () => "the caller's signal stopped the operation",
   UNSUPPORTED: () => 'this build or platform cannot do it',
+  WOULD_BLOCK: () => 'the operation would wait where waiting is not allowed',
+  IO: (a) => `the operating system refused the operation (errno ${a})`,
 };
 
 function limit(inUse: bigint, most: bigint): string {
@@ -63,8 +69,7 @@ export function statusError(status: CoreStatus): VicinalError {
   if (code === undefined || code === 'OK') {
     return new VicinalError('VERSION', `the core answered with the unknown code ${status.code}`);
   }
-  const sentence = kSentences[code];
-  return new VicinalError(code, sentence ? sentence(status.a, status.b) : `the core says ${code}`);
+  return new VicinalError(code, kSentences[code](status.a, status.b));
 }
 
 /** CLOSED, with the handle's kind in its message. */
@@ -83,7 +88,8 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
 }
 
 export function abortedError(signal: AbortSignal): VicinalError {
-  return new VicinalError('ABORTED', "stopped by the caller's signal", { cause: signal.reason });
+  const status = { code: kCodes.indexOf('ABORTED'), a: 0n, b: 0n };
+  return new VicinalError('ABORTED', statusError(status).message, { cause: signal.reason });
 }
 
 /** The promise, or ABORTED as soon as the signal fires. What it does goes on regardless. */
