@@ -1,6 +1,6 @@
 // npm run demo [-- PORT]: serves the demo page on the loopback interface, with the headers that
 // give a page shared memory.
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import path from 'node:path';
@@ -50,6 +50,15 @@ server.on('error', (error) => {
   console.error(`The demo could not be served: ${error.message}`);
   process.exitCode = 1;
 });
+
+const parts = ['index.js', 'worker.js', 'vicinal.wasm', 'vicinal-single.js'];
+const missing = parts.filter((name) => !existsSync(path.join(dist, name)));
+if (missing.length > 0) {
+  console.error(`The package is not built: dist has no ${missing.join(', ')}.\n`
+    + 'Run `npm run build -- wasm types`, then `npm run demo` again.');
+  process.exit(1);
+}
+
 server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
   console.log(`The demo is at http://127.0.0.1:${server.address().port}/ (Ctrl+C ends it)`);
 });
