@@ -21,11 +21,17 @@ const wordsOf = (ids) => Uint32Array.from(ids.flatMap((id) => [id, 0]));
 
 const inNode = typeof process !== 'undefined' && process.versions?.node !== undefined;
 
+// Literals, so that Vite finds the files.
+const urls = {
+  threads: new URL('../../dist/vicinal.wasm', import.meta.url),
+  scalar: new URL('../../dist/vicinal-scalar.wasm', import.meta.url),
+  single: new URL('../../dist/vicinal-single.wasm', import.meta.url),
+};
+
 async function moduleOf(name) {
-  const url = new URL(`../../dist/${name}`, import.meta.url);
-  if (!inNode) return WebAssembly.compile(await (await fetch(url)).arrayBuffer());
+  if (!inNode) return WebAssembly.compile(await (await fetch(urls[name])).arrayBuffer());
   const { readFile } = await import(/* @vite-ignore */ 'node:fs/promises');
-  return WebAssembly.compile(await readFile(url));
+  return WebAssembly.compile(await readFile(urls[name]));
 }
 
 async function threadCore(name) {
@@ -35,7 +41,7 @@ async function threadCore(name) {
 }
 
 async function singleCore() {
-  const module = await moduleOf('vicinal-single.wasm');
+  const module = await moduleOf('single');
   const { grow } = WebAssembly.Memory.prototype;
   const core = await singleFactory({
     instantiateWasm(imports, receive) {
@@ -52,8 +58,8 @@ async function singleCore() {
 }
 
 const cores = [
-  ['threads', () => threadCore('vicinal.wasm')],
-  ['scalar', () => threadCore('vicinal-scalar.wasm')],
+  ['threads', () => threadCore('threads')],
+  ['scalar', () => threadCore('scalar')],
   ['single', singleCore],
 ];
 
@@ -179,7 +185,7 @@ describe.each(cores)('a full memory, %s', (_name, open) => {
 });
 
 test('a realm is refused where the memory is full, and enters when there is room', async () => {
-  const { backend, heap } = await threadCore('vicinal.wasm');
+  const { backend, heap } = await threadCore('threads');
   const blocks = fill(backend);
   let refused = 0;
   for (;;) {
