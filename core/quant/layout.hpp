@@ -3,8 +3,8 @@
 // Thread safety: immutable value.
 // I1: coded_dim is a multiple of 8 and at least dim; packed_row_bytes == coded_dim * bits / 8
 //     exactly.
-// I2: a row of a segment takes plane_block_bytes / 32 + rest_bytes bytes, at most one byte more
-//     than packed_row_bytes.
+// I2: a row of a segment takes plane_block_bytes / 32 + rest_bytes bytes, at most 1.5 bytes more
+//     than packed_row_bytes, and no more at all where D is a multiple of 32.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,33 @@
 
 namespace vicinal::quant {
 
-// Short vectors are rotated into a few coordinates more than they have, at most this many bytes a
-// row, since each brings them a larger share of the code. From kExtendBelow on it is not worth the
-// scan.
-inline constexpr std::uint32_t kExtendBytesMax = 6;
+// Short vectors are rotated into a few coordinates more than they have, since each brings them a
+// larger share of the code: as many as cost at most this many bytes a row, padding of the plane
+// included. From kExtendBelow on it is not worth the scan.
+inline constexpr std::uint32_t kExtendBytesMax = 7;
 inline constexpr std::uint32_t kExtendBelow = 128;
+
+// Groups that a block's plane has room for: those of D coordinates, and zeros as far as a kernel
+// reads that takes the groups, or those of each half, in fours: the block behind may be in the
+// writer's hands.
+[[nodiscard]] constexpr std::uint32_t plane_groups(std::uint32_t coded_dim) noexcept {
+  const std::uint32_t half = coded_dim / simd::kGroupCoordinates / 2;
+  const std::uint32_t by_halves = half + (half + 3) / 4 * 4;
+  const std::uint32_t by_fours = (2 * half + 3) / 4 * 4;
+  return by_halves > by_fours ? by_halves : by_fours;
+}
+
+[[nodiscard]] constexpr std::uint32_t extended_dim(std::uint32_t dim, std::uint32_t bits) noexcept {
+  const std::uint32_t plain = (dim + 7) / 8 * 8;
+  std::uint32_t best = plain;
+  for (std::uint32_t longer = plain + 8; longer <= kExtendBelow; longer += 8) {
+    // In halves of a byte: a group of padding costs a row one.
+    const std::uint32_t code = (longer - plain) * bits / 4;
+    const std::uint32_t padding = plane_groups(longer) - longer / simd::kGroupCoordinates;
+    if (code + padding <= 2 * kExtendBytesMax) best = longer;
+  }
+  return best;
+}
 
 struct CodeLayout {
   std::uint32_t dim = 0;
@@ -28,23 +50,18 @@ struct CodeLayout {
   std::size_t sign_bytes = 0;          // D / 8, half-packed sign nibbles of one row
   std::size_t rest_bytes = 0;          // D * (bits - 1) / 8
   std::size_t packed_row_bytes = 0;    // D * bits / 8
-  // The signs of 32 rows: G * 16 bytes, and zeros up to whole steps of 64, since a kernel reads
-  // that much and the block behind may be in the writer's hands.
-  std::size_t plane_block_bytes = 0;
+  std::size_t plane_block_bytes = 0;   // plane_groups * 16, the signs of 32 rows
 
   [[nodiscard]] static constexpr CodeLayout of(std::uint32_t dim, std::uint32_t bits) noexcept {
     CodeLayout layout;
     layout.dim = dim;
-    layout.coded_dim = (dim + 7) / 8 * 8;
-    for (std::uint32_t extra = bits; extra <= kExtendBytesMax; extra += bits) {  // of 8 coordinates
-      if (layout.coded_dim < kExtendBelow) layout.coded_dim += 8;
-    }
+    layout.coded_dim = extended_dim(dim, bits);
     layout.bits = bits;
     layout.groups = layout.coded_dim / simd::kGroupCoordinates;
     layout.sign_bytes = layout.coded_dim / 8;
     layout.rest_bytes = std::size_t{layout.coded_dim} * (bits - 1) / 8;
     layout.packed_row_bytes = std::size_t{layout.coded_dim} * bits / 8;
-    layout.plane_block_bytes = std::size_t{(layout.groups + 3) / 4 * 4} * simd::kGroupBytes;
+    layout.plane_block_bytes = std::size_t{plane_groups(layout.coded_dim)} * simd::kGroupBytes;
     return layout;
   }
 };

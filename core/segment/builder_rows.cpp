@@ -181,9 +181,9 @@ SubTable* VersionBuilder::rebuild(const SubTable& old, std::uint32_t table) noex
   };
   std::size_t kept = 0;
   for_each_kept([&](std::uint64_t, Slot) { ++kept; });
-  // Half full: it is rebuilt again after half as many inserts as it holds.
-  const std::size_t doubled = 2 * (kept + 1);
-  const std::size_t capacity = doubled < kSubTableEntriesMin ? kSubTableEntriesMin : doubled;
+  // At 11 in 20 it is rebuilt again after nearly half as many inserts as it holds.
+  const std::size_t wanted = (kept + 1) * 20 / 11 + 1;
+  const std::size_t capacity = wanted < kSubTableEntriesMin ? kSubTableEntriesMin : wanted;
   if (!within_budget(capacity * sizeof(SubTable::Entry))) return nullptr;
   SubTable* fresh = made(SubTable::create(static_cast<std::uint32_t>(capacity)));
   if (fresh == nullptr) return nullptr;

@@ -11,7 +11,7 @@
 //     that the row is below its count; anything else may be newer, and freed under it.
 // I4: at most one candidate matches in a version (version.hpp I5), so the first match is the
 //     answer.
-// I5: a sub-table that is three quarters full, or has a chain longer than kChainMax, is rebuilt as
+// I5: a sub-table that is four fifths full, or has a chain longer than kChainMax, is rebuilt as
 //     a new object without the entries whose rows are dead in the newest published version; older
 //     versions keep the old one.
 #pragma once
@@ -28,13 +28,12 @@ namespace vicinal::segment {
 inline constexpr std::uint32_t kSubTableBits = 6;
 inline constexpr std::uint32_t kSubTables = 1u << kSubTableBits;
 inline constexpr std::uint32_t kSubTableEntriesMin = 16;
-// A table at three quarters has chains of a few dozen; one this long is rotten with dead entries of
+// A table at four fifths has chains of a few dozen; one this long is rotten with dead entries of
 // an id that is replaced again and again.
 inline constexpr std::uint32_t kChainMax = 512;
 
-// `entry_capacity` entries follow the object: any count, so that a rebuilt table can be made just
-// two thirds as full as one that needs rebuilding, and a row never costs more than 8 bytes of
-// table.
+// `entry_capacity` entries follow the object: any count, so that a rebuilt table can be made little
+// emptier than one that needs rebuilding, and a row never costs more than 7.3 bytes of table.
 struct SubTable : sync::Versioned {
   std::uint32_t entry_capacity = 0;
   std::uint32_t used = 0;           // the writer's count of entries
@@ -55,7 +54,7 @@ struct SubTable : sync::Versioned {
     return at + 1 == entry_capacity ? 0 : at + 1;
   }
   [[nodiscard]] bool wants_rebuild() const noexcept {
-    return std::uint64_t{used} * 4 >= std::uint64_t{entry_capacity} * 3;
+    return std::uint64_t{used} * 5 >= std::uint64_t{entry_capacity} * 4;
   }
   [[nodiscard]] bool rotten() const noexcept {
     return longest_chain > kChainMax;

@@ -5,6 +5,9 @@
 //     exact, and floating point uses only + - * / sqrt and conversions in the order written here.
 // I2: kernels may read, and ignore, up to kOverread bytes past the arrays they are given; they
 //     never write there. Every array that they are given is followed by that much readable memory.
+//     (AVX2 and SIMD128 may read three bytes past a plane for the last lanes of its last group;
+//     natively the next block's first bytes may be in the writer's hands then. They are masked
+//     away.)
 // I3: the layouts below are the same on every target and in the file.
 //
 // Layouts. D is the coded dimension (a multiple of 8), G = D / 4 the number of groups of four

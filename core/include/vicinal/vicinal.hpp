@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,11 +47,22 @@ class Hits {
 
   class Iterator {
    public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Hit;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Hit*;
+    using reference = Hit;
+
     Iterator(const Hits* hits, std::size_t at) noexcept : hits_(hits), at_(at) {}
     Hit operator*() const noexcept { return (*hits_)[at_]; }
     Iterator& operator++() noexcept {
       ++at_;
       return *this;
+    }
+    Iterator operator++(int) noexcept {
+      const Iterator before = *this;
+      ++at_;
+      return before;
     }
     friend bool operator==(const Iterator&, const Iterator&) noexcept = default;
 
