@@ -8,7 +8,8 @@ import { setUp } from './setup.mjs';
 await runMain(async () => {
   const [name, ...options] = process.argv.slice(2);
   if (name === undefined || !/^[a-z][a-z-]*$/.test(name)) {
-    throw new Refusal('usage: npm run bench -- NAME [options]; each bench/NAME.mjs says what it measures');
+    throw new Refusal(
+      'usage: npm run bench -- NAME [options]; each bench/NAME.mjs says what it measures');
   }
   await setUp();
   await buildNative();
