@@ -1,10 +1,18 @@
 // npm run build [-- native|wasm|types ...]: builds what is stale; without a name, everything.
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { Refusal, inRoot, isMain, mustRun, runMain, say } from './lib/process.mjs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { ROOT, Refusal, inRoot, isMain, mustRun, runMain, say } from './lib/process.mjs';
 import { setUp } from './setup.mjs';
 
 const JOBS = '2';
+
+/** Whether a CMake cache, if there is one, belongs to this tree. */
+function configuredHere(cache) {
+  if (!existsSync(cache)) return true;
+  const home = /^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$/m.exec(readFileSync(cache, 'utf8'))?.[1];
+  return home !== undefined && path.resolve(home) === path.resolve(ROOT);
+}
 
 /** Builds one CMake preset in build/DIRECTORY. Ninja reconfigures when a CMake file changed. */
 export async function buildPreset(preset, directory = preset) {
@@ -13,6 +21,10 @@ export async function buildPreset(preset, directory = preset) {
     .update(preset)
     .update(readFileSync(inRoot('CMakePresets.json')))
     .digest('hex');
+  // A tree that was copied or moved would go on building in its old place.
+  if (!configuredHere(inRoot('build', directory, 'CMakeCache.txt'))) {
+    rmSync(inRoot('build', directory), { recursive: true, force: true });
+  }
   const configured = existsSync(inRoot('build', directory, 'build.ninja'))
     && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash;
   if (!configured) {

@@ -127,7 +127,7 @@ vicinal_status vicinal_index_stats(const vicinal_index* index, vicinal_stats* st
   if (stats->struct_size < sizeof stats->struct_size + sizeof stats->segments) {
     return to_c(bad_option(OptionName::none));
   }
-  const auto taken = index->index.stats();
+  const auto taken = index->index.try_stats();
   if (!taken.ok()) return to_c(taken.status());
   vicinal_stats all = {};
   all.struct_size = sizeof all;

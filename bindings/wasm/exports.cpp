@@ -151,7 +151,7 @@ std::uint32_t vic_index_stats(vic_address index, vic_address stats, vic_address 
   *block = {};
   const auto owner = at<IndexHandle>(index)->weak.lock();
   if (!owner.ok()) return finish(at<StatusBlock>(status), owner.status());
-  const auto taken = owner->stats();
+  const auto taken = owner->try_stats();
   if (!taken.ok()) return finish(at<StatusBlock>(status), taken.status());
   *block = {taken->rows, taken->dead, taken->sequence, taken->segment_bytes,
             taken->id_table_bytes, taken->version_bytes, taken->retired_bytes,

@@ -136,7 +136,12 @@ Status Index::save(const std::string& path) const {
   return platform::write_file(path.c_str(), {image->data(), image->size()});
 }
 
-Result<Stats> Index::stats() const {
+Stats Index::stats() const {
+  const auto taken = try_stats();
+  return taken.ok() ? *taken : Stats{};
+}
+
+Result<Stats> Index::try_stats() const {
   if (core_->closed()) return Status(Code::closed);
   return core_->stats();
 }

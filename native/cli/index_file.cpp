@@ -91,7 +91,7 @@ Reader open_reader(const Index& index, const std::string& path) {
 }
 
 Stats stats_of(const Index& index, const std::string& path) {
-  return require(path, index.stats());
+  return require(path, index.try_stats());
 }
 
 std::vector<std::uint64_t> all_ids(Reader& reader, const Index& index) {

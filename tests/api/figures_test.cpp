@@ -98,7 +98,7 @@ Stats stats_of(std::uint32_t dim, std::uint64_t rows, std::uint64_t batch) {
     EXPECT_TRUE(index.add(ids, rows_of(ids, dim)).ok());
   }
   index.pump(0);
-  return *index.stats();
+  return *index.try_stats();
 }
 
 TEST(Figures, ARowTakesItsBitsAnd36BytesAtMost) {
@@ -149,7 +149,7 @@ bool reports_what_it_takes() {
   index.pump(0);
   give_free_memory_back();
   const double grown = resident_bytes() - before;
-  const auto reported = static_cast<double>(index.stats()->total_bytes);
+  const auto reported = static_cast<double>(index.try_stats()->total_bytes);
   std::printf("reported %.2f MB, grown by %.2f MB\n", reported / 1e6, grown / 1e6);
   std::fflush(stdout);
   // This program's segments are zeroed at once, to the end of the last one, which may be half full.

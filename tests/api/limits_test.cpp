@@ -45,7 +45,7 @@ TEST(Limits, TheReaderAfter4096IsRefusedUntilOneIsClosed) {
   EXPECT_EQ(readers[4094].search(vector_of(0, kDim))->sequence(), 2u);
   EXPECT_EQ(readers[4095].search(vector_of(0, kDim))->sequence(), 1u);
   readers.pop_back();
-  EXPECT_EQ(index.stats()->readers_max, 4096u);
+  EXPECT_EQ(index.try_stats()->readers_max, 4096u);
   EXPECT_TRUE(index.reader().status().ok());
 }
 
@@ -95,7 +95,7 @@ TEST(Limits, RemovingEveryRowMakesRoomLikeAClear) {
   for (int round = 0; round < 5; ++round) {
     ASSERT_EQ(index.remove(ids_from(0, rows))->count, rows);
     EXPECT_EQ(index.reader().size(), 0u);
-    EXPECT_EQ(index.stats()->segments, 0u);
+    EXPECT_EQ(index.try_stats()->segments, 0u);
     ASSERT_GT(fill(index, &refused), rows / 2);  // the id table was made for the rows before
     ASSERT_TRUE(index.clear().ok());
     ASSERT_EQ(fill(index, &refused), rows);
@@ -145,7 +145,7 @@ TEST(Limits, AHeldSnapshotStopsWritesAtTheCapOfRetiredMemoryAndItsReleaseFreesTh
       EXPECT_GT(refused.a(), cap);
       EXPECT_EQ(refused.b(), cap);
       EXPECT_EQ(index.clear().code(), Code::busy);
-      const auto stats = index.stats();
+      const auto stats = index.try_stats();
       EXPECT_EQ(stats->retired_bytes, refused.a());
       EXPECT_EQ(stats->oldest_sequence, pinned.sequence);
       EXPECT_EQ(held.count().rows, rows);
@@ -155,8 +155,8 @@ TEST(Limits, AHeldSnapshotStopsWritesAtTheCapOfRetiredMemoryAndItsReleaseFreesTh
     EXPECT_TRUE(upsert(index, 0, 200).ok());
     EXPECT_TRUE(index.clear().ok());
     index.pump(0);
-    EXPECT_EQ(index.stats()->retired_bytes, 0u);
-    EXPECT_EQ(index.stats()->oldest_sequence, index.stats()->sequence);
+    EXPECT_EQ(index.try_stats()->retired_bytes, 0u);
+    EXPECT_EQ(index.try_stats()->oldest_sequence, index.try_stats()->sequence);
   }
 }
 
@@ -211,7 +211,7 @@ TEST(Limits, AQueueTakes64WritesAndAppliesThemInOrder) {
   EXPECT_EQ(submitted.code(), Code::busy);
   EXPECT_EQ(submitted.a(), 64u);
   EXPECT_EQ(writes.size(), 64u);
-  EXPECT_EQ(index.stats()->ring_depth, 64u);
+  EXPECT_EQ(index.try_stats()->ring_depth, 64u);
   EXPECT_EQ(index.pump(~std::uint64_t{0}), 64u);
   for (const PendingWrite& write : writes) EXPECT_TRUE(write.done());
   // 63 removed id 0, 61 and 62 were the last upserts of ids 1 and 2.
@@ -284,7 +284,7 @@ TEST(Limits, WritesThatWereGivenUpGoWithTheirIndex) {
       PendingWrite write = std::move(queue.make(WriteKind::clear, 0)).value();
       ASSERT_TRUE(queue.submit(write).ok());
     }
-    EXPECT_EQ(index.stats()->ring_depth, 3u);
+    EXPECT_EQ(index.try_stats()->ring_depth, 3u);
   }
   EXPECT_EQ(live_allocations(), live_before);
 }

@@ -262,7 +262,10 @@ class Index {
   // Writes the newest version to a file, atomically: the old file or the new one. IO, CLOSED, FULL.
   Status save(const std::string& path) const;
   [[nodiscard]] Result<std::vector<std::byte>> to_bytes() const;
-  [[nodiscard]] Result<Stats> stats() const;
+  // The figures of the newest version; all zero when they cannot be had: `try_stats` says why.
+  // CLOSED, BUSY (they take a reader's slot for a moment).
+  [[nodiscard]] Stats stats() const;
+  [[nodiscard]] Result<Stats> try_stats() const;
   void close() noexcept;
 
  private:
