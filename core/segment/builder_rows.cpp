@@ -192,26 +192,36 @@ SubTable* VersionBuilder::rebuild(const SubTable& old, std::uint32_t table) noex
   return fresh;
 }
 
-void VersionBuilder::end_private() noexcept {
-  const auto end = [this](const Versioned* object) {
-    if (object != nullptr && object->birth == sequence_) discard(object);
-  };
-  for (std::uint32_t number = 0; number < next_->segment_end; ++number) {
-    const SegmentView* view = next_->view(number);
+namespace {
+
+// Calls visit(object or null) for all that the version reaches, what is reached before what it is
+// reached through, so that a visit may end the object.
+template <class Visit>
+void for_each_reached(const Version& version, Visit visit) noexcept {
+  for (std::uint32_t number = 0; number < version.segment_end; ++number) {
+    const SegmentView* view = version.view(number);
     if (view == nullptr) continue;
     if (view->live != nullptr) {
-      for (const LivePage* page : view->live->pages) end(page);
-      end(view->live);
+      for (const LivePage* page : view->live->pages) visit(page);
+      visit(view->live);
     }
-    end(view->tail);
-    end(view->segment);
+    visit(view->tail);
+    visit(view->segment);
   }
-  for (std::uint32_t i = 0; i < next_->directory->leaf_capacity; ++i) {
-    end(next_->directory->leaves()[i]);
+  for (std::uint32_t i = 0; i < version.directory->leaf_capacity; ++i) {
+    visit(version.directory->leaves()[i]);
   }
-  end(next_->directory);
-  for (const SubTable* table : next_->ids->tables) end(table);
-  end(next_->ids);
+  visit(version.directory);
+  for (const SubTable* table : version.ids->tables) visit(table);
+  visit(version.ids);
+}
+
+}  // namespace
+
+void VersionBuilder::end_private() noexcept {
+  for_each_reached(*next_, [this](const Versioned* object) {
+    if (object != nullptr && object->birth == sequence_) discard(object);
+  });
 }
 
 void VersionBuilder::destroy_version(Version* version) noexcept {
@@ -220,22 +230,7 @@ void VersionBuilder::destroy_version(Version* version) noexcept {
     auto* owned = const_cast<Versioned*>(object);
     owned->destroy(owned);
   };
-  for (std::uint32_t number = 0; number < version->segment_end; ++number) {
-    const SegmentView* view = version->view(number);
-    if (view == nullptr) continue;
-    if (view->live != nullptr) {
-      for (const LivePage* page : view->live->pages) end(page);
-      end(view->live);
-    }
-    end(view->tail);
-    end(view->segment);
-  }
-  for (std::uint32_t i = 0; i < version->directory->leaf_capacity; ++i) {
-    end(version->directory->leaves()[i]);
-  }
-  end(version->directory);
-  for (const SubTable* table : version->ids->tables) end(table);
-  end(version->ids);
+  for_each_reached(*version, end);
   end(version);
 }
 
