@@ -58,7 +58,6 @@ class ReaderCore {
   Status count(std::uint64_t* rows, std::uint64_t* sequence) noexcept;
 
   [[nodiscard]] Core& core() noexcept { return *core_; }
-  [[nodiscard]] const std::shared_ptr<Core>& shared_core() const noexcept { return core_; }
 
  private:
   friend class Image;

@@ -192,7 +192,7 @@ Status VersionBuilder::append(std::uint64_t id, const std::uint8_t* packed_row,
     return full_status();
   }
   const std::uint32_t row = view->rows;
-  (void)next_->ids->tables[IdRoot::table_of(hash)]->insert(hash, Slot::of(open_->number(), row));
+  next_->ids->tables[IdRoot::table_of(hash)]->insert(hash, Slot::of(open_->number(), row));
   open_->store_row(row, packed_row + layout_.sign_bytes, factors, id);
   store_signs(row % simd::kBlockRows, packed_row);
   view->rows = row + 1;

@@ -16,7 +16,7 @@ SubTable* SubTable::create(std::uint32_t entry_capacity) noexcept {
   return table;
 }
 
-std::uint32_t SubTable::insert(std::uint64_t hash, Slot slot) noexcept {
+void SubTable::insert(std::uint64_t hash, Slot slot) noexcept {
   VICINAL_ASSERT(used < entry_capacity);
   VICINAL_ASSERT(slot.valid());
   std::uint32_t at = home(hash);
@@ -25,7 +25,6 @@ std::uint32_t SubTable::insert(std::uint64_t hash, Slot slot) noexcept {
   entries()[at].store(slot.value + 1, sync::relaxed);  // id_table.hpp I2
   ++used;
   if (chain > longest_chain) longest_chain = chain;
-  return chain;
 }
 
 }  // namespace vicinal::segment

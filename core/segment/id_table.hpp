@@ -63,8 +63,8 @@ struct SubTable : sync::Versioned {
   // Null without memory.
   [[nodiscard]] static SubTable* create(std::uint32_t entry_capacity) noexcept;
 
-  // The writer's; there is room (used < entry_capacity). Returns the length of the chain walked.
-  std::uint32_t insert(std::uint64_t hash, Slot slot) noexcept;
+  // The writer's; there is room (used < entry_capacity).
+  void insert(std::uint64_t hash, Slot slot) noexcept;
 };
 
 struct IdRoot : sync::Versioned {
