@@ -12,9 +12,10 @@ target_include_directories(vicinal_includes INTERFACE
   "${PROJECT_SOURCE_DIR}/core" "${PROJECT_SOURCE_DIR}/core/include")
 if(NOT VICINAL_TARGET_WASM)
   target_link_libraries(vicinal_includes INTERFACE Threads::Threads)
-else()
-  # Emscripten does not search the system's include directory, and must not: only this header is
-  # free of the C library's own.
+endif()
+if(VICINAL_TARGET_WASM OR CMAKE_CROSSCOMPILING)
+  # A cross compiler does not search this machine's include directory, and must not: only this
+  # header is free of the C library's own.
   find_file(VICINAL_XXHASH_HEADER xxhash.h PATHS /usr/include /usr/local/include
     NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
   if(VICINAL_XXHASH_HEADER)

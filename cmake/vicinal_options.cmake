@@ -1,6 +1,7 @@
 # Options and the compile flags that every target shares.
 
 option(VICINAL_TESTS "Build the GoogleTest programs" OFF)
+set(VICINAL_TEST_PROGRAMS "" CACHE STRING "Names of tests/CMakeLists.txt; empty: all")
 option(VICINAL_COMMAND "Build the command line tool" ON)
 option(VICINAL_WERROR "Treat warnings as errors" OFF)
 option(BUILD_SHARED_LIBS "Build vicinal as a shared library" OFF)

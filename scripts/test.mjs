@@ -55,6 +55,7 @@ const STAGES = {
   package: { needs: ['native', 'package'], run: () => vitest('package') },
   model: { needs: [], run: runModels },
   asan: { needs: ['asan'], run: () => ctest('asan') },
+  aarch64: { needs: ['aarch64'], run: () => ctest('aarch64') },
   tsan: {
     needs: ['tsan'],
     run: () => ctest('tsan', { label: 'threads', launcher: withoutRandomAddresses() }),
@@ -65,6 +66,7 @@ const BUILDS = {
   native: buildNative,
   package: async () => { await buildWasm(); await buildTypes(); },
   asan: () => buildPreset('asan'),
+  aarch64: () => buildPreset('aarch64'),
   tsan: () => buildPreset('tsan'),
 };
 

@@ -3,6 +3,11 @@
 #include "simd/kernels.hpp"
 #include "simd/targets.hpp"
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 namespace vicinal::simd {
 namespace {
 
@@ -13,6 +18,9 @@ constexpr const Kernels* kTargets[] = {
 #if defined(__x86_64__)
     &avx2::kKernels,
     &avx512::kKernels,
+#endif
+#if defined(__aarch64__)
+    &neon::kKernels,
 #endif
 #if defined(__wasm_simd128__)
     &wasm::kKernels,
@@ -28,13 +36,17 @@ constexpr const char* kNames[kTargetCount][kTargetCount + 1] = {
     {"scalar", "avx2", nullptr},
     {"scalar", "avx2", "avx512", nullptr},
 #endif
+#if defined(__aarch64__)
+    {"scalar", "neon", nullptr},
+#endif
 #if defined(__wasm_simd128__)
     {"scalar", "wasm", nullptr},
 #endif
 };
 
 // The number of targets of kTargets that this machine runs. A WebAssembly module with SIMD128 would
-// not have been compiled on an engine without it, so only x86-64 has to ask.
+// not have been compiled on an engine without it. Every AArch64 has NEON, but not the dot product;
+// where the system cannot be asked, only a build that assumes it anyway may use it.
 [[nodiscard]] std::size_t count_available() noexcept {
 #if defined(__x86_64__)
   __builtin_cpu_init();  // the caller may be a constructor that runs before the compiler's own
@@ -44,6 +56,10 @@ constexpr const char* kNames[kTargetCount][kTargetCount + 1] = {
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
       __builtin_cpu_supports("avx512vnni");
   return avx512 ? 3 : 2;
+#elif defined(__aarch64__) && defined(__linux__)
+  return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0 ? 2 : 1;
+#elif defined(__aarch64__) && !defined(__ARM_FEATURE_DOTPROD)
+  return 1;
 #else
   return kTargetCount;
 #endif

@@ -24,6 +24,12 @@ extern const Kernels kKernels;
 }
 #endif
 
+#if defined(__aarch64__)
+namespace neon {
+extern const Kernels kKernels;
+}
+#endif
+
 #if defined(__wasm_simd128__)
 namespace wasm {
 extern const Kernels kKernels;
