@@ -1,5 +1,5 @@
-// npm run bench -- NAME [options]: bench/NAME.mjs in Node where there is one, else the native
-// command.
+// npm run bench -- NAME [options]: bench/NAME.mjs in Node where there is one (web_scan.mjs for
+// web-scan), else the native command.
 import { existsSync } from 'node:fs';
 import { buildNative, buildTypes, buildWasm } from './build.mjs';
 import { Refusal, inRoot, run, runMain } from './lib/process.mjs';
@@ -9,11 +9,11 @@ await runMain(async () => {
   const [name, ...options] = process.argv.slice(2);
   if (name === undefined || !/^[a-z][a-z-]*$/.test(name)) {
     throw new Refusal(
-      'usage: npm run bench -- NAME [options]; each bench/NAME.mjs says what it measures');
+      'usage: npm run bench -- NAME [options]; the head of each bench/*.mjs says what it measures');
   }
   await setUp();
   await buildNative();
-  const script = inRoot('bench', `${name}.mjs`);
+  const script = inRoot('bench', `${name.replaceAll('-', '_')}.mjs`);
   if (existsSync(script)) {
     await buildWasm();
     await buildTypes();

@@ -41,7 +41,7 @@ export async function buildNative() {
   await buildPreset(process.env.CI ? 'ci' : 'native', 'native');
 }
 
-/** The three WebAssembly modules: dist. */
+/** The four WebAssembly modules: dist. `wasm` makes two, from mostly the same objects. */
 export async function buildWasm() {
   for (const preset of ['wasm', 'wasm-scalar', 'wasm-single']) await buildPreset(preset);
 }

@@ -25,6 +25,9 @@ constexpr const Kernels* kTargets[] = {
 #if defined(__wasm_simd128__)
     &wasm::kKernels,
 #endif
+#if defined(__wasm_simd128__) && defined(VICINAL_WASM_RELAXED)
+    &wasm_relaxed::kKernels,
+#endif
 };
 constexpr std::size_t kTargetCount = sizeof kTargets / sizeof kTargets[0];
 
@@ -42,10 +45,13 @@ constexpr const char* kNames[kTargetCount][kTargetCount + 1] = {
 #if defined(__wasm_simd128__)
     {"scalar", "wasm", nullptr},
 #endif
+#if defined(__wasm_simd128__) && defined(VICINAL_WASM_RELAXED)
+    {"scalar", "wasm", "wasm_relaxed", nullptr},
+#endif
 };
 
-// The number of targets of kTargets that this machine runs. A WebAssembly module with SIMD128 would
-// not have been compiled on an engine without it. Every AArch64 has NEON, but not the dot product;
+// The number of targets of kTargets that this machine runs. An engine refuses a WebAssembly module
+// that has instructions which it lacks. Every AArch64 has NEON, but not the dot product;
 // where the system cannot be asked, only a build that assumes it anyway may use it.
 [[nodiscard]] std::size_t count_available() noexcept {
 #if defined(__x86_64__)

@@ -23,7 +23,7 @@ it('ships the built files, the licence and the readme, and no sources or tests',
   expect(names).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
   const dist = readdirSync(path.join(installed, 'dist'));
   for (const name of ['index.js', 'index.d.ts', 'worker.js', 'vicinal.wasm',
-    'vicinal-scalar.wasm', 'vicinal-single.js', 'vicinal-single.wasm']) {
+    'vicinal-relaxed.wasm', 'vicinal-scalar.wasm', 'vicinal-single.js', 'vicinal-single.wasm']) {
     expect(dist).toContain(name);
   }
 });

@@ -51,7 +51,8 @@ server.on('error', (error) => {
   process.exitCode = 1;
 });
 
-const parts = ['index.js', 'worker.js', 'vicinal.wasm', 'vicinal-single.js'];
+const parts = ['index.js', 'worker.js', 'vicinal.wasm', 'vicinal-relaxed.wasm',
+  'vicinal-single.js'];
 const missing = parts.filter((name) => !existsSync(path.join(dist, name)));
 if (missing.length > 0) {
   console.error(`The package is not built: dist has no ${missing.join(', ')}.\n`

@@ -4,8 +4,8 @@
 /** A build of the core. Without threads there is one, with the instructions of 'wasm'. */
 export interface Variant {
   readonly threads: boolean;
-  /** 'wasm': the 128-bit instructions that every engine of today has. */
-  readonly simd: 'scalar' | 'wasm';
+  /** 'wasm': the 128-bit instructions that every engine of today has; 'relaxed': newer ones. */
+  readonly simd: 'scalar' | 'wasm' | 'relaxed';
 }
 
 export function wasmUrl({ threads, simd }: Variant): URL {
@@ -13,6 +13,7 @@ export function wasmUrl({ threads, simd }: Variant): URL {
   switch (simd) {
     case 'scalar': return new URL('./vicinal-scalar.wasm', import.meta.url);
     case 'wasm': return new URL('./vicinal.wasm', import.meta.url);
+    case 'relaxed': return new URL('./vicinal-relaxed.wasm', import.meta.url);
   }
 }
 

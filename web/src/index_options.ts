@@ -20,7 +20,7 @@ export interface IndexShape {
   readonly ids: IdKind;
 }
 
-export type Simd = 'auto' | 'wasm' | 'scalar';
+export type Simd = 'auto' | 'wasm' | 'relaxed' | 'scalar';
 
 /** Load options whose meaning is settled; the rest of LoadOptions is used as it is. */
 export interface LoadPlan {
@@ -81,8 +81,7 @@ export function checkIndexOptions(options: IndexOptions): IndexShape {
 }
 
 function checkSimd(simd: unknown): Simd {
-  if (simd === 'relaxed') throw unsupported("simd: 'relaxed'");
-  if (simd !== 'auto' && simd !== 'wasm' && simd !== 'scalar') {
+  if (simd !== 'auto' && simd !== 'wasm' && simd !== 'relaxed' && simd !== 'scalar') {
     throw badOption('simd', simd, "'auto', 'wasm', 'relaxed' or 'scalar'");
   }
   return simd;

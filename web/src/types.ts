@@ -57,8 +57,9 @@ export interface LoadOptions {
   onProgress?(p: { loadedBytes: number; totalBytes?: number }): void;
   /**
    * Where the WebAssembly file is, or its content. By default beside this package's code. It has to
-   * be the file of the build that is loaded: vicinal.wasm with threads, vicinal-scalar.wasm with
-   * `simd: 'scalar'`, vicinal-single.wasm without threads; another one is BAD_OPTION or VERSION.
+   * be the file of the build that is loaded: vicinal.wasm or vicinal-relaxed.wasm with threads,
+   * vicinal-scalar.wasm with `simd: 'scalar'`, vicinal-single.wasm without threads; another one is
+   * BAD_OPTION or VERSION, and vicinal-relaxed.wasm UNSUPPORTED where `simd: 'relaxed'` would be.
    */
   wasm?: URL | string | Response | ArrayBuffer | WebAssembly.Module;
   /**
@@ -72,7 +73,11 @@ export interface LoadOptions {
    * means the default in this version.
    */
   threads?: boolean | number;
-  /** Default 'auto'. 'relaxed' is UNSUPPORTED in this version; 'scalar' needs threads. */
+  /**
+   * The instructions to use: 'wasm' is SIMD128, 'relaxed' relaxed SIMD with it. Default 'auto': the
+   * fastest that this engine has and computes right. 'relaxed' is UNSUPPORTED where the engine
+   * lacks it or fails a test of it. 'relaxed' and 'scalar' need threads. Results do not differ.
+   */
   simd?: 'auto' | 'wasm' | 'relaxed' | 'scalar';
   /** Default 'auto'. 'native' is UNSUPPORTED in this version. */
   backend?: 'auto' | 'wasm' | 'native';

@@ -12,6 +12,7 @@ import { workerAddress } from '../platform/worker_port.js';
 import type { LoadOptions } from '../types.js';
 import type { Home } from './home.js';
 import { moduleSource, type ModuleSource } from './load_module.js';
+import { needsRelaxedSimd, relaxedSimd } from './relaxed_simd.js';
 import { SingleHome } from './single_home.js';
 import { ThreadHome } from './thread_home.js';
 import { ThreadInstance, type HeapHandle } from './thread_instance.js';
@@ -43,16 +44,27 @@ function variantFor(plan: LoadPlan): Variant {
       + ' the headers Cross-Origin-Opener-Policy and Cross-Origin-Embedder-Policy');
   }
   if (plan.threads === false || !shared) {
-    if (plan.simd === 'scalar') {
-      throw new VicinalError('UNSUPPORTED', "simd: 'scalar' needs threads");
+    if (plan.simd === 'scalar' || plan.simd === 'relaxed') {
+      throw new VicinalError('UNSUPPORTED', `simd: '${plan.simd}' needs threads`);
     }
     return { threads: false, simd: 'wasm' };
   }
+  if (plan.simd === 'relaxed') checkRelaxedSimd();
   return { threads: true, simd: plan.simd === 'auto' ? simdHere() : plan.simd };
 }
 
+/** UNSUPPORTED where the relaxed build would not compile, or compute something else. */
+function checkRelaxedSimd(): void {
+  const here = relaxedSimd();
+  if (here === 'right') return;
+  throw new VicinalError('UNSUPPORTED', here === 'missing'
+    ? "simd: 'relaxed': this engine has no relaxed SIMD"
+    : "simd: 'relaxed': this engine's relaxed SIMD computes wrong results");
+}
+
 function simdHere(): Variant['simd'] {
-  return WebAssembly.validate(new Uint8Array(kSimdProbe)) ? 'wasm' : 'scalar';
+  if (!WebAssembly.validate(new Uint8Array(kSimdProbe))) return 'scalar';
+  return relaxedSimd() === 'right' ? 'relaxed' : 'wasm';
 }
 
 function sameVariant(a: Variant, b: Variant): boolean {
@@ -92,6 +104,16 @@ function checkBuild(module: WebAssembly.Module, threads: boolean): void {
   }
 }
 
+/** BAD_OPTION, UNSUPPORTED when the caller gave a file that `simd` or the engine rules out. */
+function checkSimd(module: WebAssembly.Module, { simd }: LoadPlan): void {
+  const relaxed = needsRelaxedSimd(module);
+  if (relaxed) checkRelaxedSimd();
+  if (simd !== 'auto' && relaxed !== (simd === 'relaxed')) {
+    throw new VicinalError('BAD_OPTION', `wasm: found the build ${relaxed ? 'with' : 'without'}`
+      + ` relaxed SIMD, expected the one for simd: '${simd}'`);
+  }
+}
+
 async function openSingle(source: ModuleSource): Promise<Home> {
   const module = await source.compile();
   checkBuild(module, false);
@@ -103,6 +125,7 @@ async function openThreads(
 ): Promise<Home> {
   const module = await source.compile();
   checkBuild(module, true);
+  checkSimd(module, plan);
   const id = heapId();
   const instance = await ThreadInstance.create(id, createMemory(plan.maxBytes), module);
   const home = new ThreadHome(instance, workerAddress(options.worker));

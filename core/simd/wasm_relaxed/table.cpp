@@ -1,0 +1,15 @@
+#include "simd/targets.hpp"
+#include "simd/wasm/functions.hpp"
+#include "simd/wasm_relaxed/functions.hpp"
+
+namespace vicinal::simd::wasm_relaxed {
+
+constinit const Kernels kKernels = {
+    "wasm_relaxed",
+    wasm::plane_scan,
+    {code_dot<1>, code_dot<2>, code_dot<3>, code_dot<4>, wasm::code_dot<8>},
+    wasm::fwht,
+    wasm::quantise,
+};
+
+}  // namespace vicinal::simd::wasm_relaxed
