@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,28 +31,39 @@ struct Parsed {
   Run run;
 };
 
-CLI::App* chosen(const CLI::App& app) {
-  const auto parsers = app.get_subcommands();
-  return parsers.empty() ? nullptr : parsers.front();
+// The parsers from the program's own to that of the command named, of which `bench` has more.
+std::vector<const CLI::App*> chosen(const CLI::App& app) {
+  std::vector<const CLI::App*> path{&app};
+  while (!path.back()->get_subcommands().empty()) {
+    path.push_back(path.back()->get_subcommands().front());
+  }
+  return path;
 }
 
 std::string help_of(const CLI::App& app) {
-  const CLI::App* parser = chosen(app);
-  return parser == nullptr ? app.help() : parser->help("vicinal");
+  std::string before;
+  const auto path = chosen(app);
+  for (const CLI::App* parser : std::span(path).first(path.size() - 1)) {
+    before += (before.empty() ? "" : " ") + parser->get_name();
+  }
+  return path.back()->help(before);
 }
 
 // The parser's sentences, and where to read on. An unknown command is named first: what follows it
 // would otherwise be complained about one by one.
 Failure refused(const CLI::App& app, const CLI::ParseError& error,
                 const std::vector<std::string>& arguments) {
-  const CLI::App* parser = chosen(app);
-  const std::string help =
-      parser == nullptr ? "vicinal --help" : fmt::format("vicinal {} --help", parser->get_name());
+  const auto path = chosen(app);
+  std::string name;
+  for (const CLI::App* parser : path) name += parser->get_name() + " ";
   std::string what = error.what();
-  if (parser == nullptr && !arguments.empty() && !arguments[0].starts_with('-')) {
-    what = fmt::format("there is no command {}", arguments[0]);
+  const std::size_t next = path.size() - 1;
+  const bool has_more = !path.back()->get_subcommands([](const CLI::App*) { return true; }).empty();
+  if (has_more && next < arguments.size() && !arguments[next].starts_with('-')) {
+    what = fmt::format("there is no {} {}", next == 0 ? "command" : path.back()->get_name(),
+                       arguments[next]);
   }
-  return usage_failure(fmt::format("{} (see {})", what, help));
+  return usage_failure(fmt::format("{} (see {}--help)", what, name));
 }
 
 Parsed parse(const std::vector<std::string>& arguments) {
@@ -65,6 +77,9 @@ Parsed parse(const std::vector<std::string>& arguments) {
     CLI::App* parser = app.add_subcommand(command.name, command.summary);
     const Run run = command.attach(*parser);
     parser->add_flag("--json", parsed.json, "Print one JSON object");
+    for (CLI::App* inner : parser->get_subcommands({})) {
+      inner->add_flag("--json", parsed.json, "Print one JSON object");
+    }
     parser->callback([&parsed, run] { parsed.run = run; });
   }
   // Last, so that the commands do not inherit it.

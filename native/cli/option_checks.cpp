@@ -8,6 +8,18 @@
 #include "cli/row_reader.hpp"
 
 namespace vicinal::cli {
+namespace {
+
+// CLI11's own range check has no name for infinity.
+std::string check_certainty(const std::string& text) {
+  float value = 0;
+  if (!CLI::detail::lexical_cast(text, value) || !(value >= 0)) {
+    return fmt::format("{} is not a number of standard deviations, 0 or more", text);
+  }
+  return {};
+}
+
+}  // namespace
 
 CLI::Validator whole_number() {
   const auto check = [](const std::string& text) {
@@ -15,6 +27,18 @@ CLI::Validator whole_number() {
     return digits ? std::string() : fmt::format("{} is not a whole number", text);
   };
   return {check, ""};
+}
+
+CLI::Option* add_certainty(CLI::App& parser, float& certainty) {
+  return parser
+      .add_option("--certainty", certainty,
+                  "Standard deviations that a row must fall short by to be skipped")
+      ->check(CLI::Validator(check_certainty, ""))
+      ->capture_default_str();
+}
+
+std::string without_folder(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
 }
 
 void add_max_bytes(CLI::App& parser, std::uint64_t& bytes_max) {

@@ -14,15 +14,6 @@ namespace {
 
 constexpr std::size_t kSliceRows = 4096;
 
-// CLI11's own range check has no name for infinity.
-std::string check_certainty(const std::string& text) {
-  float value = 0;
-  if (!CLI::detail::lexical_cast(text, value) || !(value >= 0)) {
-    return fmt::format("{} is not a number of standard deviations, 0 or more", text);
-  }
-  return {};
-}
-
 }  // namespace
 
 void Queries::attach(CLI::App& parser, std::size_t k_min) {
@@ -35,13 +26,8 @@ void Queries::attach(CLI::App& parser, std::size_t k_min) {
       ->check(CLI::Range(k_min, std::size_t{std::numeric_limits<std::int32_t>::max()})
                   .description(""))
       ->capture_default_str();
-  auto* certainty_option =
-      parser.add_option("--certainty", certainty,
-                        "Standard deviations that a row must fall short by to be skipped")
-          ->check(CLI::Validator(check_certainty, ""))
-          ->capture_default_str();
   parser.add_flag("--exhaustive", exhaustive, "Skip no row; the same as --certainty inf")
-      ->excludes(certainty_option);
+      ->excludes(add_certainty(parser, certainty));
   parser.add_option("--rerank", rerank, "Candidates to score again by their originals")
       ->check(whole_number())
       ->capture_default_str();

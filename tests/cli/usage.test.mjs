@@ -8,7 +8,7 @@ import {
 const { file, write, remove } = temporaryFolder();
 afterAll(remove);
 
-const COMMANDS = ['build', 'search', 'recall', 'add', 'remove', 'info', 'export'];
+const COMMANDS = ['build', 'search', 'recall', 'add', 'remove', 'info', 'export', 'bench'];
 
 describe('help', () => {
   it('lists every command, and the exit statuses', () => {
@@ -52,7 +52,6 @@ describe('wrong usage exits 2', () => {
     ['no command', []],
     ['an unknown command', ['serch', '--index', 'x']],
     ['a command that is not offered yet', ['verify', '--index', 'x']],
-    ['a benchmark, of which there are none', ['bench', 'scan']],
     ['a missing option', ['build', '--input', BASE]],
     ['an unknown option', [...build, '--colour']],
     ['an option without its value', [...build, '--bits']],
