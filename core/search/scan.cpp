@@ -9,6 +9,7 @@
 
 #include "search/buffers.hpp"
 #include "simd/bound.hpp"
+#include "simd/prefetch.hpp"
 
 namespace vicinal::search {
 namespace {
@@ -287,8 +288,20 @@ void Scan::wait_for(const SegmentView& view, std::uint32_t row, const std::uint8
   if (waiting_count_ == kWaitingMax) score_waiting();
 }
 
+void Scan::touch_waiting() const noexcept {
+  for (std::uint32_t i = 0; i < waiting_count_; ++i) {
+    const segment::Segment& segment = *waiting_[i].view->segment;
+    const std::uint32_t row = waiting_[i].row;
+    const std::uint8_t* rest = segment.rest(row);
+    for (std::size_t at = 0; at < rest_bytes_; at += kCacheLineBytes) simd::touch(rest + at);
+    simd::touch(segment.scales() + row);
+    simd::touch(segment.ids() + row);
+  }
+}
+
 void Scan::score_waiting() noexcept {
   VICINAL_DEBUG_ASSERT(waiting_count_ <= kWaitingMax);
+  if constexpr (!simd::kHasPrefetch) touch_waiting();
   for (std::uint32_t i = 0; i < waiting_count_; ++i) {
     const Waiting& at = waiting_[i];
     if (at.upper < top_.threshold()) continue;

@@ -65,6 +65,7 @@ class Scan {
   void wait_for(const segment::SegmentView& view, std::uint32_t row, const std::uint8_t* plane,
                 float upper) noexcept;
   void score_waiting() noexcept;
+  void touch_waiting() const noexcept;
   [[nodiscard]] float code_score(const segment::SegmentView& view, const std::uint8_t* plane,
                                  std::uint32_t row) const noexcept;
   [[nodiscard]] const std::uint8_t* rest_row(const segment::SegmentView& view,
