@@ -8,9 +8,9 @@
 
 namespace vicinal::simd {
 
-// Whether __builtin_prefetch does anything. WebAssembly has no instruction for it: only a read asks for memory. One read by itself gains
-// nothing, what follows waits for it all the same; several places read one after the other arrive
-// together.
+// Whether __builtin_prefetch does anything. WebAssembly has no instruction for it: only a read asks
+// for memory. One read by itself gains nothing, what follows waits for it all the same; several
+// places read one after the other arrive together.
 #if defined(__wasm__)
 inline constexpr bool kHasPrefetch = false;
 #else
