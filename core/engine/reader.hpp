@@ -9,6 +9,7 @@
 // I3: a warm search allocates nothing, locks nothing and stores to its own slot's line alone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -33,7 +34,8 @@ class ReaderCore {
   // See search::search; CLOSED after the index was closed. `found` lies in this reader's scratch.
   Status search(std::span<const float> query, const SearchOptions& options, search::Found* found,
                 std::uint64_t* sequence) noexcept;
-  // Several queries (count * dim floats) on one version; visit(index, Found) for each, in order.
+  // Several queries (count * dim floats) on one version; visit(index, Found) for each, in order. An
+  // error names the query; those before it may have been visited.
   template <class Visit>
   Status search_each(std::span<const float> queries, const SearchOptions& options, Visit visit,
                      std::uint64_t* sequence) noexcept {
@@ -42,13 +44,18 @@ class ReaderCore {
     const std::size_t dim = core_->options().dim;
     if (queries.size() % dim != 0) return Status(Code::dimension, queries.size() % dim, dim);
     *sequence = entry.version().sequence;
-    for (std::size_t i = 0; i * dim < queries.size(); ++i) {
-      search::Found found;
+    const std::size_t count = queries.size() / dim;
+    const std::size_t wave =
+        search::wave_queries(entry.version(), core_->quantiser(), options);
+    search::Found found[search::kWaveQueriesMax];
+    for (std::size_t first = 0; first < count; first += wave) {
+      const std::size_t some = std::min(wave, count - first);
       const Status status =
-          search::search(entry.version(), core_->quantiser(), queries.subspan(i * dim, dim),
-                         options, *scratch_, &found);
+          search::search_wave(entry.version(), core_->quantiser(),
+                              queries.subspan(first * dim, some * dim), first, options,
+                              *scratch_, {found, some});
       if (!status.ok()) return status;
-      visit(i, found);
+      for (std::size_t i = 0; i < some; ++i) visit(first + i, found[i]);
     }
     return {};
   }

@@ -5,6 +5,7 @@
 #include "quant/quantiser.hpp"
 #include "quant/query.hpp"
 #include "quant/scratch.hpp"
+#include "simd/bound.hpp"
 
 namespace vicinal::quant {
 namespace {
@@ -89,12 +90,11 @@ PreparedQuery Quantiser::prepare(const float* query, float certainty,
     room.x[layout_.coded_dim + j] = 0;
   }
   const PlaneTables tables = build_plane_tables(room.x, layout_.groups, room.tables);
-  const float certainty2 = certainty * certainty;
-  const float dim = prepared.plane.coded_dim;
+  const simd::ErrorLine error =
+      simd::error_line(certainty, prepared.plane.coded_dim, tables.residual2);
   prepared.plane.step = tables.step;
-  prepared.plane.base = tables.base;
-  prepared.plane.error_direction = certainty2 * (dim / (dim - 1));
-  prepared.plane.error_table = certainty2 * tables.residual2;
+  prepared.plane.base = tables.base + error.at_zero;
+  prepared.plane.slope = error.slope;
 
   const float largest = largest_magnitude(room.x, layout_.coded_dim);
   const float top = layout_.bits == 8 ? kCodeMax16 : kCodeMax8;

@@ -1,4 +1,4 @@
-// One search over one version: the walk over blocks, the skip test, and the scores of what is left.
+// One query's share of a search: the skip test, and the scores of the rows that it leaves.
 //
 // Thread safety: belongs to one thread.
 // I1: search.hpp I1. With `exhaustive` a row's ranking score is its code score and no plane is
@@ -16,7 +16,7 @@
 #include <span>
 
 #include "quant/quantiser.hpp"
-#include "search/allowed_rows.hpp"
+#include "search/block_runs.hpp"
 #include "search/deferred_rows.hpp"
 #include "search/search.hpp"
 #include "search/top_rows.hpp"
@@ -26,11 +26,32 @@ namespace vicinal::search {
 
 class Scan {
  public:
-  // `search` behind its checks of the options.
-  [[nodiscard]] static Status search(const segment::Version& version,
-                                     const quant::Quantiser& quantiser,
-                                     std::span<const float> query, const SearchOptions& options,
-                                     Scratch& scratch, Found* found) noexcept;
+  // What the queries of a search have in common.
+  struct Shared {
+    const segment::Version& version;
+    const quant::Quantiser& quantiser;
+    std::size_t k;                // not above `eligible`
+    std::uint64_t eligible;       // rows that may be found, at most
+    std::uint8_t* rest_copy;      // of one rest row and the overread
+  };
+
+  Scan(const Shared& shared, const quant::PreparedQuery& query, const TopRows& top,
+       const DeferredRows& deferred) noexcept;
+
+  // Places for deferred rows that a scan needs.
+  [[nodiscard]] static std::size_t deferred_places(std::uint64_t eligible) noexcept;
+
+  // Estimates the rows of a run for up to simd::kScanQueries scans of one search.
+  static void estimate(const BlockRun& run, Scan* const* scans, std::uint32_t count) noexcept;
+  // Scores all rows of a run by their whole codes.
+  void score_run(const BlockRun& run) noexcept;
+  // After the last run: scores what is still deferred and may be found.
+  void finish() noexcept;
+
+  [[nodiscard]] TopRows& top() noexcept { return top_; }
+  [[nodiscard]] bool zero_query() const noexcept { return query_.zero; }
+  [[nodiscard]] std::uint64_t rows_estimated() const noexcept { return rows_estimated_; }
+  [[nodiscard]] std::uint64_t rows_scored() const noexcept { return rows_scored_; }
 
  private:
   // Rows wait here while they are fetched. A dozen hides the latency of the memory; more would be
@@ -43,20 +64,9 @@ class Scan {
     float upper;
   };
 
-  Scan(const segment::Version& version, const quant::Quantiser& quantiser,
-       const quant::PreparedQuery& query, TopRows& top, DeferredRows& deferred, std::size_t k,
-       std::uint64_t eligible, std::uint8_t* rest_copy) noexcept;
-
-  [[nodiscard]] static std::size_t deferred_places(std::uint64_t eligible) noexcept;
-  void run(const AllowedRows* allowed, bool exhaustive) noexcept;
-  // Calls visit(view, block, lanes) for every block with a lane that is live and allowed.
-  template <class Visit>
-  void visit_blocks(const AllowedRows* allowed, Visit visit) noexcept;
-  void scan_plane(const segment::SegmentView& view, std::uint32_t block,
-                  std::uint32_t lanes) noexcept;
-  void score_all(const segment::SegmentView& view, std::uint32_t block,
-                 std::uint32_t lanes) noexcept;
-
+  void take(const BlockRun& run, const float* upper, const std::uint32_t* reached) noexcept;
+  void score_block(const segment::SegmentView& view, std::uint32_t block,
+                   std::uint32_t lanes) noexcept;
   void settle_seen() noexcept;
   void make_room() noexcept;
   void hold(std::size_t count) noexcept;
@@ -66,22 +76,21 @@ class Scan {
                 float upper) noexcept;
   void score_waiting() noexcept;
   void touch_waiting() const noexcept;
+  [[nodiscard]] float score_of(std::int64_t dot, const segment::Segment& segment,
+                               std::uint32_t row) const noexcept;
   [[nodiscard]] float code_score(const segment::SegmentView& view, const std::uint8_t* plane,
                                  std::uint32_t row) const noexcept;
   [[nodiscard]] const std::uint8_t* rest_row(const segment::SegmentView& view,
                                              std::uint32_t row) const noexcept;
 
-  const segment::Version& version_;
-  const quant::PreparedQuery& query_;
+  const Shared& shared_;
+  const quant::PreparedQuery query_;
   const simd::Kernels& kernels_;
   const simd::Levels& levels_;
-  simd::Kernels::CodeDot code_dot_;
+  std::uint32_t bits_index_;
   std::size_t rest_bytes_;
-  std::uint8_t* rest_copy_;     // of one rest row and the overread
-  TopRows& top_;
-  DeferredRows& deferred_;
-  std::size_t k_;
-  std::uint64_t eligible_;      // rows that may be found
+  TopRows top_;
+  DeferredRows deferred_;
   std::uint64_t settle_next_;   // once so many rows are estimated
   float level_;                 // a guess at the final threshold: rows below it are deferred
   std::uint64_t rows_estimated_ = 0;

@@ -26,21 +26,8 @@ namespace vicinal::search {
 // Above this many standard deviations a search is exhaustive.
 inline constexpr float kCertaintyMax = 64.0f;
 
-// Buffers of one reader, grown by need and kept.
-class Scratch {
- public:
-  // FULL without memory.
-  [[nodiscard]] static Result<std::unique_ptr<Scratch>> create(const quant::Quantiser& quantiser);
-  ~Scratch();
-
- private:
-  friend class Scan;
-  friend Status decode_row(const segment::Version&, const quant::Quantiser&, segment::Slot,
-                           Scratch&, float*);
-  struct Buffers;
-  explicit Scratch(std::unique_ptr<Buffers> buffers);
-  std::unique_ptr<Buffers> buffers_;
-};
+// Queries that share one walk over the rows, at most.
+inline constexpr std::size_t kWaveQueriesMax = 16;
 
 // What a search found, best first. The spans lie in the scratch: valid until its next use.
 struct Found {
@@ -50,6 +37,25 @@ struct Found {
   std::uint64_t rows_scored = 0;     // rows scored by their whole code
 };
 
+// Buffers of one reader, grown by need and kept.
+class Scratch {
+ public:
+  // FULL without memory.
+  [[nodiscard]] static Result<std::unique_ptr<Scratch>> create(const quant::Quantiser& quantiser);
+  ~Scratch();
+
+  struct Buffers;  // buffers.hpp
+
+ private:
+  friend Status search_wave(const segment::Version&, const quant::Quantiser&,
+                            std::span<const float>, std::size_t, const SearchOptions&,
+                            Scratch&, std::span<Found>) noexcept;
+  friend Status decode_row(const segment::Version&, const quant::Quantiser&, segment::Slot,
+                           Scratch&, float*);
+  explicit Scratch(std::unique_ptr<Buffers> buffers);
+  std::unique_ptr<Buffers> buffers_;
+};
+
 // `query`: dim floats. Errors, nothing found: DIMENSION(found, expected), NOT_FINITE(0,
 // coordinate), BAD_OPTION(name) for a certainty or min_score that is NaN, a negative certainty, or
 // an `after` that is NaN; FULL when the scratch cannot grow. k = 0 or no row: found nothing. k
@@ -57,6 +63,20 @@ struct Found {
 [[nodiscard]] Status search(const segment::Version& version, const quant::Quantiser& quantiser,
                             std::span<const float> query, const SearchOptions& options,
                             Scratch& scratch, Found* found) noexcept;
+
+// How many queries of a batch to give to one search_wave, so that its working memory stays bounded.
+[[nodiscard]] std::size_t wave_queries(const segment::Version& version,
+                                       const quant::Quantiser& quantiser,
+                                       const SearchOptions& options) noexcept;
+
+// As `search` for each of found.size() queries (1 to kWaveQueriesMax, dim floats each, one after
+// the other): the same bits, but a block's sign plane is loaded once for all of them. NOT_FINITE
+// names the query, counted from `first`; after an error nothing is found for any.
+[[nodiscard]] Status search_wave(const segment::Version& version,
+                                 const quant::Quantiser& quantiser,
+                                 std::span<const float> queries, std::size_t first,
+                                 const SearchOptions& options, Scratch& scratch,
+                                 std::span<Found> found) noexcept;
 
 // The vector that a live row stands for, into dim floats.
 [[nodiscard]] Status decode_row(const segment::Version& version, const quant::Quantiser& quantiser,

@@ -49,15 +49,35 @@ inline constexpr std::uint32_t kTableEntryMax = 63;
 struct PlaneQuery {
   const std::uint8_t* tables = nullptr;  // G x 16 entries <= 63; zero tables up to a multiple of 4
   std::uint32_t groups = 0;
-  float step = 0;             // estimate = plane_scale * (sum * step + base)
-  float base = 0;
-  float error_direction = 0;  // certainty^2 * D / (D - 1)
-  float error_table = 0;      // certainty^2 * sum over groups of r_g^2
-  float weight = 1;           // cosine 1, ip |q|, l2 2 |q|
-  float coded_dim = 0;        // D
-  float query2 = 0;           // |q|^2, read for l2 only
+  float step = 0;       // bound = plane_scale * ((sum * step + base) + cosine2 * slope) * weight
+  float base = 0;       // what the tables' sums lack, and the error of a row whose cosine2 is 0
+  float slope = 0;      // of the error, not positive: better signs, a smaller error
+  float weight = 1;     // cosine 1, ip |q|, l2 2 |q|
+  float coded_dim = 0;  // D
+  float query2 = 0;     // |q|^2, read for l2 only
   bool l2 = false;
 };
+
+// Neighbouring blocks of 32 rows, each with its sign plane, its factors, and the mask of the rows
+// that count.
+struct PlaneBlocks {
+  const std::uint8_t* planes = nullptr;  // the first block's; the next ones `plane_bytes` apart
+  std::size_t plane_bytes = 0;
+  const float* plane_scales = nullptr;
+  const float* plane_cosines2 = nullptr;
+  const std::uint32_t* lanes = nullptr;
+  std::uint32_t count = 0;
+};
+
+// One query's scan of such blocks.
+struct PlaneScan {
+  const PlaneQuery* query = nullptr;
+  float threshold = 0;
+  float* upper = nullptr;            // out: 32 bounds a block
+  std::uint32_t* reached = nullptr;  // out, a mask a block: rows of `lanes` not below the threshold
+};
+// Queries that one call takes at most.
+inline constexpr std::uint32_t kScanQueries = 4;
 
 // A query prepared for whole codes: small integers whose products with the levels sum exactly.
 // Up to 4 bits: int8 values in -127..127 (kernels negate them) against levels biased to 0..127
@@ -92,11 +112,10 @@ struct QuantiseSums {
 struct Kernels {
   const char* name;
 
-  // Upper bounds of a block's 32 rows into upper[32]; returns the mask of rows whose bound is not
-  // below `threshold` (and only of rows set in `lanes`). The two factor arrays hold 32 floats.
-  std::uint32_t (*plane_scan)(const std::uint8_t* plane, const PlaneQuery& query,
-                              const float* plane_scale, const float* plane_cosine2,
-                              std::uint32_t lanes, float threshold, float* upper);
+  // Upper bounds of the blocks' rows for 1 to kScanQueries queries of the same dimension, each with
+  // a result of its own that does not depend on the others. What of a block no query changes is
+  // read and unpacked once for all of them.
+  void (*plane_scan)(const PlaneBlocks& blocks, const PlaneScan* scans, std::uint32_t queries);
 
   // The exact sum over coordinates of query value * signed level of one row: its signs from lane
   // `lane` of its block's plane, its magnitudes from its rest row. One entry per bits: see index.
@@ -104,6 +123,13 @@ struct Kernels {
                                    const std::uint8_t* rest, const CodeQuery& query,
                                    const Levels& levels);
   CodeDot code_dot[5];  // bits 1, 2, 3, 4, 8: see bits_index
+
+  // dots[lane] = code_dot of each row set in `lanes`; row j's rest row is at rests + j *
+  // rest_bytes. For searches that score whole blocks: a plane's signs are brought into order once.
+  using CodeDots = void (*)(const std::uint8_t* plane, std::uint32_t lanes,
+                            const std::uint8_t* rests, std::size_t rest_bytes,
+                            const CodeQuery& query, const Levels& levels, std::int64_t* dots);
+  CodeDots code_dots[5];
 
   // In place fast Walsh-Hadamard transform of n (a power of two >= 8) floats, then each times
   // `scale`. Butterflies (a, b) -> (a + b, a - b) at distances 1, 2, 4, ... n/2, in that order.

@@ -52,7 +52,10 @@ std::vector<CodeSet::Score> CodeSet::scores(const quant::PreparedQuery& query) c
       cosine2[i] = factors_[first + i].plane_cosine2;
     }
     const std::uint8_t* block = plane(first / kBlockRows);
-    kernels.plane_scan(block, query.plane, scale, cosine2, ~0u, 0, upper);
+    const std::uint32_t lanes = ~0u;
+    std::uint32_t reached = 0;
+    const simd::PlaneScan scan{&query.plane, 0, upper, &reached};
+    kernels.plane_scan({block, layout.plane_block_bytes, scale, cosine2, &lanes, 1}, &scan, 1);
     for (std::size_t i = 0; i < count; ++i) {
       Score& score = scores[first + i];
       score.dot = code_dot(block, static_cast<std::uint32_t>(i),

@@ -76,7 +76,7 @@ void add_rows(const quant::Quantiser& quantiser, const CodeSet& codes, Digest& d
 void add_query(const quant::PreparedQuery& query, std::uint32_t groups, Digest& digest) {
   const simd::PlaneQuery& plane = query.plane;
   digest.add(plane.tables, std::size_t{groups} * simd::kGroupBytes);
-  for (const float value : {plane.step, plane.base, plane.error_direction, plane.error_table,
+  for (const float value : {plane.step, plane.base, plane.slope,
                             plane.weight, plane.coded_dim, plane.query2, query.code_step}) {
     digest.add(value);
   }

@@ -22,41 +22,55 @@ enum class PlanePattern { kRandom, kZero, kFull, kDominant, kDenormal, kExact, k
 constexpr const char* kPlanePatternNames[] = {"random",   "zero",     "full",
                                               "dominant", "denormal", "exact"};
 
+// Up to three blocks, and as many queries as one call takes.
 struct PlaneInput {
+  static constexpr std::uint32_t kBlocksMax = 3;
+
   PlaneInput(std::uint32_t coded_dim, PlanePattern pattern, Random& random)
-      : plane(coded_dim / 4 * simd::kGroupBytes, random, random.below(2) * 32),
-        tables((coded_dim / 4 + 3) / 4 * 4 * simd::kGroupBytes, random),
-        plane_scale(kBlockRows, random),
-        plane_cosine2(kBlockRows, random) {
-    const std::uint32_t groups = coded_dim / 4;
-    fill_plane(groups, pattern, random);
+      : groups(coded_dim / 4),
+        blocks(1 + random.below(kBlocksMax)),
+        table_bytes((groups + 3) / 4 * 4 * simd::kGroupBytes),
+        planes(blocks * groups * simd::kGroupBytes, random, random.below(2) * 32),
+        tables(simd::kScanQueries * table_bytes, random),
+        plane_scale(blocks * kBlockRows, random),
+        plane_cosine2(blocks * kBlockRows, random) {
+    if (pattern == PlanePattern::kZero) planes.fill(0);
+    if (pattern == PlanePattern::kFull) planes.fill(0xff);
     fill_factors(pattern, random);
-    query.tables = tables.data();
-    query.groups = groups;
+    for (std::uint32_t q = 0; q < simd::kScanQueries; ++q) {
+      std::uint8_t* own = tables.data() + q * table_bytes;
+      fill_tables(own, pattern, random);
+      queries[q] = random_query(coded_dim, pattern, random);
+      queries[q].tables = own;
+      queries[q].groups = groups;
+    }
+  }
+
+  void fill_tables(std::uint8_t* table, PlanePattern pattern, Random& random) const {
+    const std::uint32_t dominant = random.below(groups);
+    for (std::uint32_t i = 0; i < table_bytes; ++i) {
+      std::uint32_t entry = random.below(simd::kTableEntryMax + 1);
+      if (pattern == PlanePattern::kFull) entry = simd::kTableEntryMax;
+      if (pattern == PlanePattern::kDominant && i / 16 != dominant) entry = 31 + entry % 2;
+      table[i] = static_cast<std::uint8_t>(i / 16 < groups ? entry : 0);
+    }
+  }
+
+  [[nodiscard]] simd::PlaneQuery random_query(std::uint32_t coded_dim, PlanePattern pattern,
+                                              Random& random) const {
+    simd::PlaneQuery query;
     query.step = pattern == PlanePattern::kDenormal ? 1e-42f : 0.013f + 0.01f * random_unit(random);
     query.base = -20.0f * query.step * static_cast<float>(groups) * std::fabs(random_unit(random));
-    query.error_direction = pattern == PlanePattern::kExact ? 0.0f : 9.0f;
-    query.error_table = pattern == PlanePattern::kExact ? 0.0f : 1e-4f;
+    query.slope = pattern == PlanePattern::kExact ? 0.0f : -2.5f;
     query.weight = random.below(2) == 0 ? 1.0f : 3.7f * random_unit(random);
     query.coded_dim = static_cast<float>(coded_dim);
     query.query2 = std::fabs(random_unit(random));
     query.l2 = random.below(2) == 0;
-  }
-
-  void fill_plane(std::uint32_t groups, PlanePattern pattern, Random& random) {
-    if (pattern == PlanePattern::kZero) plane.fill(0);
-    if (pattern == PlanePattern::kFull) plane.fill(0xff);
-    const std::uint32_t dominant = random.below(groups);
-    for (std::uint32_t i = 0; i < tables.size(); ++i) {
-      std::uint32_t entry = random.below(simd::kTableEntryMax + 1);
-      if (pattern == PlanePattern::kFull) entry = simd::kTableEntryMax;
-      if (pattern == PlanePattern::kDominant && i / 16 != dominant) entry = 31 + entry % 2;
-      tables[i] = static_cast<std::uint8_t>(i / 16 < groups ? entry : 0);
-    }
+    return query;
   }
 
   void fill_factors(PlanePattern pattern, Random& random) {
-    for (std::uint32_t row = 0; row < kBlockRows; ++row) {
+    for (std::uint32_t row = 0; row < blocks * kBlockRows; ++row) {
       plane_scale[row] = std::fabs(random_unit(random));
       plane_cosine2[row] = std::fabs(random_unit(random));
       if (row % 8 == 3) plane_scale[row] = 0.0f;
@@ -65,56 +79,93 @@ struct PlaneInput {
     }
   }
 
-  GuardedArray<std::uint8_t> plane;
+  std::uint32_t groups;
+  std::uint32_t blocks;
+  std::uint32_t table_bytes;
+  GuardedArray<std::uint8_t> planes;
   GuardedArray<std::uint8_t> tables;
   GuardedArray<float> plane_scale;
   GuardedArray<float> plane_cosine2;
-  simd::PlaneQuery query;
+  simd::PlaneQuery queries[simd::kScanQueries];
+};
+
+struct PlaneOutput {
+  static constexpr std::uint32_t kRowsMax = PlaneInput::kBlocksMax * kBlockRows;
+  float upper[simd::kScanQueries][kRowsMax];
+  std::uint32_t reached[simd::kScanQueries][PlaneInput::kBlocksMax];
+
+  // Scans for the first `queries` queries, all with one threshold and one mask.
+  void scan(const Kernels& kernels, const PlaneInput& input, std::uint32_t queries,
+            std::uint32_t mask, float threshold) {
+    std::uint32_t lanes[PlaneInput::kBlocksMax];
+    for (std::uint32_t block = 0; block < input.blocks; ++block) lanes[block] = mask ^ block;
+    simd::PlaneScan scans[simd::kScanQueries];
+    for (std::uint32_t q = 0; q < queries; ++q) {
+      scans[q] = {&input.queries[q], threshold, upper[q], reached[q]};
+    }
+    const simd::PlaneBlocks blocks{input.planes.data(),
+                                   std::size_t{input.groups} * simd::kGroupBytes,
+                                   input.plane_scale.data(),
+                                   input.plane_cosine2.data(),
+                                   lanes,
+                                   input.blocks};
+    kernels.plane_scan(blocks, scans, queries);
+  }
 };
 
 // One call of both kernels; fills `difference` where they part.
 [[nodiscard]] bool same_plane_scan(const Kernels& reference, const Kernels& candidate,
-                                   const PlaneInput& input, std::uint32_t lanes, float threshold,
-                                   float* expected, KernelDifference* difference) {
-  float actual[kBlockRows];
-  const std::uint32_t expected_rows =
-      reference.plane_scan(input.plane.data(), input.query, input.plane_scale.data(),
-                           input.plane_cosine2.data(), lanes, threshold, expected);
-  const std::uint32_t actual_rows =
-      candidate.plane_scan(input.plane.data(), input.query, input.plane_scale.data(),
-                           input.plane_cosine2.data(), lanes, threshold, actual);
-  for (std::uint32_t row = 0; row < kBlockRows; ++row) {
-    if (raw_bits(expected[row]) == raw_bits(actual[row])) continue;
-    difference->index = row;
-    difference->expected = raw_bits(expected[row]);
-    difference->actual = raw_bits(actual[row]);
-    return false;
+                                   const PlaneInput& input, std::uint32_t queries,
+                                   std::uint32_t mask, float threshold, PlaneOutput* expected,
+                                   KernelDifference* difference) {
+  PlaneOutput actual;
+  expected->scan(reference, input, queries, mask, threshold);
+  actual.scan(candidate, input, queries, mask, threshold);
+  for (std::uint32_t q = 0; q < queries; ++q) {
+    difference->lane = q;
+    for (std::uint32_t row = 0; row < input.blocks * kBlockRows; ++row) {
+      difference->index = row;
+      difference->expected = raw_bits(expected->upper[q][row]);
+      difference->actual = raw_bits(actual.upper[q][row]);
+      if (difference->expected != difference->actual) return false;
+    }
+    for (std::uint32_t block = 0; block < input.blocks; ++block) {
+      difference->index = input.blocks * kBlockRows + block;  // the mask of a block's rows
+      difference->expected = expected->reached[q][block];
+      difference->actual = actual.reached[q][block];
+      if (difference->expected != difference->actual) return false;
+    }
   }
-  difference->index = kBlockRows;  // the mask of rows
-  difference->expected = expected_rows;
-  difference->actual = actual_rows;
-  return expected_rows == actual_rows;
+  return true;
 }
 
 [[nodiscard]] bool same_plane_scans(const Kernels& reference, const Kernels& candidate,
                                     const PlaneInput& input, Random& random,
                                     KernelDifference* difference) {
   constexpr std::uint32_t kEveryLane = 0xffffffffu;
-  float upper[kBlockRows];
-  for (const float threshold : {-kInfinity, 0.0f, kInfinity}) {
-    if (!same_plane_scan(reference, candidate, input, kEveryLane, threshold, upper, difference)) {
-      return false;
+  PlaneOutput output;
+  for (std::uint32_t queries = 1; queries <= simd::kScanQueries; ++queries) {
+    for (const float threshold : {-kInfinity, 0.0f, kInfinity}) {
+      if (!same_plane_scan(reference, candidate, input, queries, kEveryLane, threshold, &output,
+                           difference)) {
+        return false;
+      }
     }
   }
-  for (std::uint32_t row = 0; row < kBlockRows; ++row) {
-    // A tie: the row's own bound as the threshold; then its neighbours, and a single lane.
-    const float tie = upper[row];
+  const PlaneOutput every = output;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    const std::uint32_t row = random.below(input.blocks * kBlockRows);
+    // A tie: a row's own bound as the threshold; then its neighbours, and a single lane.
+    const std::uint32_t queries = 1 + random.below(simd::kScanQueries);
+    const float tie = every.upper[queries - 1][row];
     const float above = std::nextafterf(tie, kInfinity);
     const auto lanes = static_cast<std::uint32_t>(random.next());
-    float again[kBlockRows];
-    if (!same_plane_scan(reference, candidate, input, kEveryLane, tie, again, difference) ||
-        !same_plane_scan(reference, candidate, input, lanes, above, again, difference) ||
-        !same_plane_scan(reference, candidate, input, 1u << row, tie, again, difference)) {
+    const std::uint32_t lane = 1u << row % kBlockRows;
+    if (!same_plane_scan(reference, candidate, input, queries, kEveryLane, tie, &output,
+                         difference) ||
+        !same_plane_scan(reference, candidate, input, queries, lanes, above, &output,
+                         difference) ||
+        !same_plane_scan(reference, candidate, input, queries, lane, tie, &output, difference)) {
       return false;
     }
   }
@@ -209,6 +260,37 @@ struct CodeInput {
     difference->expected = static_cast<std::uint64_t>(expected);
     difference->actual = static_cast<std::uint64_t>(actual);
     if (expected != actual) return false;
+  }
+  return true;
+}
+
+[[nodiscard]] bool same_code_dots_of_block(const Kernels& reference, const Kernels& candidate,
+                                           const CodeInput& input, std::uint32_t bits,
+                                           CodePattern pattern, Random& random,
+                                           KernelDifference* difference) {
+  const simd::Levels levels = random_levels(bits, pattern, random);
+  const std::size_t rest_bytes = std::size_t{input.groups} * (bits - 1) / 2;
+  GuardedArray<std::uint8_t> rests(kBlockRows * rest_bytes, random);
+  if (pattern == CodePattern::kZero) rests.fill(0);
+  if (pattern == CodePattern::kFull) rests.fill(0xff);
+  const simd::CodeQuery query = input.query();
+  const std::uint32_t index = simd::bits_index(bits);
+  difference->bits = bits;
+  for (const std::uint32_t lanes :
+       {0xffffffffu, 0x11111111u << random.below(4), 1u << random.below(32), 0u}) {
+    std::int64_t expected[kBlockRows];
+    std::int64_t actual[kBlockRows];
+    for (std::uint32_t lane = 0; lane < kBlockRows; ++lane) expected[lane] = actual[lane] = lane;
+    reference.code_dots[index](input.plane.data(), lanes, rests.data(), rest_bytes, query, levels,
+                               expected);
+    candidate.code_dots[index](input.plane.data(), lanes, rests.data(), rest_bytes, query, levels,
+                               actual);
+    for (std::uint32_t lane = 0; lane < kBlockRows; ++lane) {
+      difference->lane = lane;
+      difference->expected = static_cast<std::uint64_t>(expected[lane]);
+      difference->actual = static_cast<std::uint64_t>(actual[lane]);
+      if (expected[lane] != actual[lane]) return false;
+    }
   }
   return true;
 }
@@ -328,6 +410,27 @@ KernelDifference check_code_dot(const Kernels& reference, const Kernels& candida
   return difference;
 }
 
+KernelDifference check_code_dots(const Kernels& reference, const Kernels& candidate,
+                                 std::uint32_t coded_dim, std::uint64_t seed) {
+  KernelDifference difference;
+  difference.kernel = "code_dots";
+  difference.seed = seed;
+  difference.coded_dim = coded_dim;
+  for (int i = 0; i < static_cast<int>(CodePattern::kCount); ++i) {
+    Random random(mix64(seed + static_cast<std::uint64_t>(i)));
+    const auto pattern = static_cast<CodePattern>(i);
+    const CodeInput input(coded_dim, pattern, random);
+    difference.input = kCodePatternNames[i];
+    if (coded_dim > 1024 && pattern != CodePattern::kExtreme) continue;  // the reference is slow
+    for (const std::uint32_t bits : kAllBits) {
+      difference.found = !same_code_dots_of_block(reference, candidate, input, bits, pattern,
+                                                  random, &difference);
+      if (difference.found) return difference;
+    }
+  }
+  return difference;
+}
+
 KernelDifference check_fwht(const Kernels& reference, const Kernels& candidate,
                             std::uint32_t length, std::uint64_t seed) {
   KernelDifference difference;
@@ -394,6 +497,7 @@ KernelDifference check_kernels(const Kernels& reference, const Kernels& candidat
         i < std::size(kEdges) ? kEdges[i] : 8 * (1 + random.below(2000 / 8));
     if (differs(check_plane_scan(reference, candidate, dim, random.next())) ||
         differs(check_code_dot(reference, candidate, dim, random.next())) ||
+        differs(check_code_dots(reference, candidate, dim, random.next())) ||
         differs(check_quantise(reference, candidate, dim, random.next()))) {
       return difference;
     }

@@ -22,7 +22,7 @@ struct KernelDifference {
   std::uint64_t seed = 0;
   std::uint32_t coded_dim = 0;  // or the transform's length
   std::uint32_t bits = 0;
-  std::uint32_t lane = 0;
+  std::uint32_t lane = 0;       // or the query
   std::uint32_t index = 0;      // of the differing output
   std::uint64_t expected = 0;   // raw bits
   std::uint64_t actual = 0;
@@ -36,6 +36,9 @@ struct KernelDifference {
 [[nodiscard]] KernelDifference check_code_dot(const simd::Kernels& reference,
                                               const simd::Kernels& candidate,
                                               std::uint32_t coded_dim, std::uint64_t seed);
+[[nodiscard]] KernelDifference check_code_dots(const simd::Kernels& reference,
+                                               const simd::Kernels& candidate,
+                                               std::uint32_t coded_dim, std::uint64_t seed);
 // `length` is a power of two >= 8.
 [[nodiscard]] KernelDifference check_fwht(const simd::Kernels& reference,
                                           const simd::Kernels& candidate, std::uint32_t length,

@@ -38,7 +38,8 @@ class GuardedArray {
   T& operator[](std::size_t i) noexcept { return values_[i]; }
   const T& operator[](std::size_t i) const noexcept { return values_[i]; }
 
-  void fill(T value) noexcept {
+  // Not inlined: GCC 12 sees arrays of negative length otherwise.
+  [[gnu::noinline]] void fill(T value) noexcept {
     for (std::size_t i = 0; i < count_; ++i) values_[i] = value;
   }
 

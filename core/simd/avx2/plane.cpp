@@ -111,16 +111,10 @@ inline void prefetch_step(const std::uint8_t* plane) {
   return sums;
 }
 
-[[nodiscard]] inline __m256 error(const float* cosine2, const PlaneQuery& query) {
-  const __m256 rest = _mm256_sub_ps(_mm256_set1_ps(1.0f), _mm256_loadu_ps(cosine2));
-  return _mm256_sqrt_ps(
-      _mm256_add_ps(_mm256_mul_ps(rest, _mm256_set1_ps(query.error_direction)),
-                    _mm256_set1_ps(query.error_table)));
-}
-
 // bound.hpp's upper_bound, in its order of operations.
-[[nodiscard]] inline __m256 bound(__m256i sum, __m256 error, __m256 scale, const float* cosine2,
+[[nodiscard]] inline __m256 bound(__m256i sum, __m256 scale, __m256 cosine2,
                                   const PlaneQuery& query) {
+  const __m256 error = _mm256_mul_ps(cosine2, _mm256_set1_ps(query.slope));
   const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_set1_ps(query.step));
   const __m256 reach = _mm256_mul_ps(
       scale, _mm256_add_ps(_mm256_add_ps(product, _mm256_set1_ps(query.base)), error));
@@ -128,29 +122,32 @@ inline void prefetch_step(const std::uint8_t* plane) {
   if (!query.l2) return weighted;
   const __m256 length2 = _mm256_mul_ps(
       _mm256_mul_ps(scale, scale),
-      _mm256_mul_ps(_mm256_loadu_ps(cosine2), _mm256_set1_ps(query.coded_dim)));
+      _mm256_mul_ps(cosine2, _mm256_set1_ps(query.coded_dim)));
   return _mm256_sub_ps(_mm256_sub_ps(weighted, length2), _mm256_set1_ps(query.query2));
+}
+
+void scan_block(const PlaneBlocks& blocks, std::uint32_t block, const PlaneScan& scan) {
+  const Sums sums = sum_rows(blocks.planes + block * blocks.plane_bytes, *scan.query);
+  const __m256 limit = _mm256_set1_ps(scan.threshold);
+  std::uint32_t reached = 0;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    const std::uint32_t row = block * kBlockRows + 8 * i;
+    const __m256 rows = bound(sums.rows[i], _mm256_loadu_ps(blocks.plane_scales + row),
+                              _mm256_loadu_ps(blocks.plane_cosines2 + row), *scan.query);
+    _mm256_storeu_ps(scan.upper + row, rows);
+    const int mask = _mm256_movemask_ps(_mm256_cmp_ps(rows, limit, _CMP_NLT_UQ));
+    reached |= static_cast<std::uint32_t>(mask) << (8 * i);
+  }
+  scan.reached[block] = reached & blocks.lanes[block];
 }
 
 }  // namespace
 
-std::uint32_t plane_scan(const std::uint8_t* plane, const PlaneQuery& query,
-                         const float* plane_scale, const float* plane_cosine2, std::uint32_t lanes,
-                         float threshold, float* upper) noexcept {
-  // The errors need no sum: computed first, the square roots' latency passes behind the lookups.
-  __m256 errors[4];
-  for (int i = 0; i < 4; ++i) errors[i] = error(plane_cosine2 + 8 * i, query);
-  const Sums sums = sum_rows(plane, query);
-  const __m256 limit = _mm256_set1_ps(threshold);
-  std::uint32_t reached = 0;
-  for (int i = 0; i < 4; ++i) {
-    const __m256 rows = bound(sums.rows[i], errors[i], _mm256_loadu_ps(plane_scale + 8 * i),
-                              plane_cosine2 + 8 * i, query);
-    _mm256_storeu_ps(upper + 8 * i, rows);
-    const int mask = _mm256_movemask_ps(_mm256_cmp_ps(rows, limit, _CMP_NLT_UQ));
-    reached |= static_cast<std::uint32_t>(mask) << (8 * i);
+void plane_scan(const PlaneBlocks& blocks, const PlaneScan* scans,
+                std::uint32_t queries) noexcept {
+  for (std::uint32_t block = 0; block < blocks.count; ++block) {
+    for (std::uint32_t q = 0; q < queries; ++q) scan_block(blocks, block, scans[q]);
   }
-  return reached & lanes;
 }
 
 }  // namespace vicinal::simd::avx2

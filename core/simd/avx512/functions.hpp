@@ -4,19 +4,24 @@
 // I1: the same bits as the scalar reference.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "simd/kernels.hpp"
 
 namespace vicinal::simd::avx512 {
 
-std::uint32_t plane_scan(const std::uint8_t* plane, const PlaneQuery& query,
-                         const float* plane_scale, const float* plane_cosine2, std::uint32_t lanes,
-                         float threshold, float* upper) noexcept;
+void plane_scan(const PlaneBlocks& blocks, const PlaneScan* scans,
+                std::uint32_t queries) noexcept;
 
 template <std::uint32_t kBits>
 std::int64_t code_dot(const std::uint8_t* plane, std::uint32_t lane, const std::uint8_t* rest,
                       const CodeQuery& query, const Levels& levels) noexcept;
+
+template <std::uint32_t kBits>
+void code_dots(const std::uint8_t* plane, std::uint32_t lanes, const std::uint8_t* rests,
+               std::size_t rest_bytes, const CodeQuery& query, const Levels& levels,
+               std::int64_t* dots) noexcept;
 
 void fwht(float* x, std::uint32_t n, float scale) noexcept;
 

@@ -22,13 +22,21 @@ struct Lookups {
   __m512i high;
 };
 
-[[nodiscard]] inline Lookups look_up(const std::uint8_t* plane, const std::uint8_t* tables) {
-  const __m512i nibble = _mm512_set1_epi8(15);
-  const __m512i signs = _mm512_loadu_si512(plane);
+// The signs of four groups, split into lookup indices.
+struct Signs {
+  explicit Signs(const std::uint8_t* plane) {
+    const __m512i nibble = _mm512_set1_epi8(15);
+    const __m512i signs = _mm512_loadu_si512(plane);
+    low = _mm512_and_si512(signs, nibble);
+    high = _mm512_and_si512(_mm512_srli_epi16(signs, 4), nibble);
+  }
+  __m512i low;
+  __m512i high;
+};
+
+[[nodiscard]] inline Lookups look_up(const Signs& signs, const std::uint8_t* tables) {
   const __m512i table = _mm512_loadu_si512(tables);
-  const __m512i high = _mm512_and_si512(_mm512_srli_epi16(signs, 4), nibble);
-  return {_mm512_shuffle_epi8(table, _mm512_and_si512(signs, nibble)),
-          _mm512_shuffle_epi8(table, high)};
+  return {_mm512_shuffle_epi8(table, signs.low), _mm512_shuffle_epi8(table, signs.high)};
 }
 
 // u16 sums: `all` holds even bytes plus 256 times odd bytes modulo 2^16, `odd` the odd bytes.
@@ -75,86 +83,162 @@ inline void prefetch_step(const std::uint8_t* plane) {
   }
 }
 
-[[nodiscard]] inline Sums sum_span(const std::uint8_t* plane, const std::uint8_t* tables,
-                                   std::uint32_t groups) {
-  Words low;
-  Words high;
-  std::uint32_t group = 0;
-  for (; group + 4 * kStepGroups <= groups; group += 4 * kStepGroups) {
-    prefetch_step(plane + group * kGroupBytes);
-    Lookups sum = look_up(plane + group * kGroupBytes, tables + group * kGroupBytes);
-    for (std::uint32_t step = 1; step < 4; ++step) {
-      const std::uint32_t at = (group + step * kStepGroups) * kGroupBytes;
-      const Lookups next = look_up(plane + at, tables + at);
-      sum.low = _mm512_add_epi8(sum.low, next.low);
-      sum.high = _mm512_add_epi8(sum.high, next.high);
+// Sums of `kQueries` queries over at most kSpanGroups groups; `first` is the number of the span's
+// first group. The signs are loaded and split once for all queries.
+template <std::uint32_t kQueries>
+inline void sum_span(const std::uint8_t* plane, const std::uint8_t* const* tables,
+                     std::uint32_t first, std::uint32_t end, Sums* sums) {
+  Words low[kQueries];
+  Words high[kQueries];
+  std::uint32_t group = first;
+  for (; group + 4 * kStepGroups <= end; group += 4 * kStepGroups) {
+    const std::uint32_t at = group * kGroupBytes;
+    prefetch_step(plane + at);
+    const Signs signs[4] = {Signs(plane + at), Signs(plane + at + 64), Signs(plane + at + 128),
+                            Signs(plane + at + 192)};
+    for (std::uint32_t q = 0; q < kQueries; ++q) {
+      Lookups sum = look_up(signs[0], tables[q] + at);
+      for (std::uint32_t step = 1; step < 4; ++step) {
+        const Lookups next = look_up(signs[step], tables[q] + at + 64 * step);
+        sum.low = _mm512_add_epi8(sum.low, next.low);
+        sum.high = _mm512_add_epi8(sum.high, next.high);
+      }
+      low[q].add(sum.low);
+      high[q].add(sum.high);
     }
-    low.add(sum.low);
-    high.add(sum.high);
   }
-  for (; group < groups; group += kStepGroups) {
-    const Lookups last = look_up(plane + group * kGroupBytes, tables + group * kGroupBytes);
-    low.add(last.low);
-    high.add(last.high);
+  for (; group < end; group += kStepGroups) {
+    const Signs signs(plane + group * kGroupBytes);
+    for (std::uint32_t q = 0; q < kQueries; ++q) {
+      const Lookups last = look_up(signs, tables[q] + group * kGroupBytes);
+      low[q].add(last.low);
+      high[q].add(last.high);
+    }
   }
-  return fold(low, high);
+  for (std::uint32_t q = 0; q < kQueries; ++q) sums[q] = fold(low[q], high[q]);
 }
 
-[[nodiscard]] inline Sums sum_rows(const std::uint8_t* plane, const PlaneQuery& query) {
-  std::uint32_t done = query.groups < kSpanGroups ? query.groups : kSpanGroups;
-  Sums sums = sum_span(plane, query.tables, done);
-  while (done < query.groups) {
-    const std::uint32_t left = query.groups - done;
-    const std::uint32_t span = left < kSpanGroups ? left : kSpanGroups;
-    const Sums next =
-        sum_span(plane + done * kGroupBytes, query.tables + done * kGroupBytes, span);
-    sums.low = _mm512_add_epi32(sums.low, next.low);
-    sums.high = _mm512_add_epi32(sums.high, next.high);
-    done += span;
+template <std::uint32_t kQueries>
+inline void sum_rows(const std::uint8_t* plane, const std::uint8_t* const* tables,
+                     std::uint32_t groups, Sums* sums) {
+  std::uint32_t done = groups < kSpanGroups ? groups : kSpanGroups;
+  sum_span<kQueries>(plane, tables, 0, done, sums);
+  while (done < groups) {
+    const std::uint32_t end = groups - done < kSpanGroups ? groups : done + kSpanGroups;
+    Sums next[kQueries];
+    sum_span<kQueries>(plane, tables, done, end, next);
+    for (std::uint32_t q = 0; q < kQueries; ++q) {
+      sums[q].low = _mm512_add_epi32(sums[q].low, next[q].low);
+      sums[q].high = _mm512_add_epi32(sums[q].high, next[q].high);
+    }
+    done = end;
   }
-  return sums;
 }
 
-[[nodiscard]] inline __m512 error(__m512 cosine2, const PlaneQuery& query) {
-  const __m512 rest = _mm512_sub_ps(_mm512_set1_ps(1.0f), cosine2);
-  return _mm512_sqrt_ps(
-      _mm512_add_ps(_mm512_mul_ps(rest, _mm512_set1_ps(query.error_direction)),
-                    _mm512_set1_ps(query.error_table)));
+// A query's side of the bounds, in registers: what it is stored through could alias the query.
+struct Line {
+  explicit Line(const PlaneScan& scan)
+      : step(_mm512_set1_ps(scan.query->step)),
+        base(_mm512_set1_ps(scan.query->base)),
+        slope(_mm512_set1_ps(scan.query->slope)),
+        weight(_mm512_set1_ps(scan.query->weight)),
+        coded_dim(_mm512_set1_ps(scan.query->coded_dim)),
+        query2(_mm512_set1_ps(scan.query->query2)),
+        threshold(_mm512_set1_ps(scan.threshold)),
+        l2(scan.query->l2) {}
+
+  // bound.hpp's upper_bound, in its order of operations.
+  [[nodiscard]] inline __m512 bound(__m512i sum, __m512 scale, __m512 cosine2) const {
+    const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), step);
+    const __m512 error = _mm512_mul_ps(cosine2, slope);
+    const __m512 reach =
+        _mm512_mul_ps(scale, _mm512_add_ps(_mm512_add_ps(product, base), error));
+    const __m512 weighted = _mm512_mul_ps(weight, reach);
+    if (!l2) return weighted;
+    const __m512 length2 =
+        _mm512_mul_ps(_mm512_mul_ps(scale, scale), _mm512_mul_ps(cosine2, coded_dim));
+    return _mm512_sub_ps(_mm512_sub_ps(weighted, length2), query2);
+  }
+
+  __m512 step;
+  __m512 base;
+  __m512 slope;
+  __m512 weight;
+  __m512 coded_dim;
+  __m512 query2;
+  __m512 threshold;
+  bool l2;
+};
+
+// Of a block's 32 rows.
+struct Factors {
+  Factors(const float* plane_scale, const float* plane_cosine2)
+      : scale_low(_mm512_loadu_ps(plane_scale)),
+        scale_high(_mm512_loadu_ps(plane_scale + 16)),
+        cosine2_low(_mm512_loadu_ps(plane_cosine2)),
+        cosine2_high(_mm512_loadu_ps(plane_cosine2 + 16)) {}
+  __m512 scale_low;
+  __m512 scale_high;
+  __m512 cosine2_low;
+  __m512 cosine2_high;
+};
+
+// Stores the bounds of 32 rows; returns the rows whose bound is not below the threshold.
+[[nodiscard]] inline std::uint32_t bound_rows(const Sums& sums, const Factors& factors,
+                                              const Line& line, float* upper) {
+  const __m512 low = line.bound(sums.low, factors.scale_low, factors.cosine2_low);
+  const __m512 high = line.bound(sums.high, factors.scale_high, factors.cosine2_high);
+  _mm512_storeu_ps(upper, low);
+  _mm512_storeu_ps(upper + 16, high);
+  const std::uint32_t reached_low = _mm512_cmp_ps_mask(low, line.threshold, _CMP_NLT_UQ);
+  const std::uint32_t reached_high = _mm512_cmp_ps_mask(high, line.threshold, _CMP_NLT_UQ);
+  return reached_low | reached_high << 16;
 }
 
-// bound.hpp's upper_bound, in its order of operations.
-[[nodiscard]] inline __m512 bound(__m512i sum, __m512 error, __m512 scale, const float* cosine2,
-                                  const PlaneQuery& query) {
-  const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_set1_ps(query.step));
-  const __m512 reach = _mm512_mul_ps(
-      scale, _mm512_add_ps(_mm512_add_ps(product, _mm512_set1_ps(query.base)), error));
-  const __m512 weighted = _mm512_mul_ps(_mm512_set1_ps(query.weight), reach);
-  if (!query.l2) return weighted;
-  const __m512 length2 = _mm512_mul_ps(
-      _mm512_mul_ps(scale, scale),
-      _mm512_mul_ps(_mm512_loadu_ps(cosine2), _mm512_set1_ps(query.coded_dim)));
-  return _mm512_sub_ps(_mm512_sub_ps(weighted, length2), _mm512_set1_ps(query.query2));
+void scan_one(const PlaneBlocks& blocks, const PlaneScan& scan) {
+  const PlaneBlocks all = blocks;
+  const Line line(scan);
+  const std::uint8_t* tables = scan.query->tables;
+  const std::uint32_t groups = scan.query->groups;
+  float* upper = scan.upper;
+  std::uint32_t* reached = scan.reached;
+  for (std::uint32_t block = 0; block < all.count; ++block) {
+    Sums sums;
+    sum_rows<1>(all.planes + block * all.plane_bytes, &tables, groups, &sums);
+    const std::uint32_t row = block * kBlockRows;
+    const Factors factors(all.plane_scales + row, all.plane_cosines2 + row);
+    reached[block] = all.lanes[block] & bound_rows(sums, factors, line, upper + row);
+  }
+}
+
+template <std::uint32_t kQueries>
+void scan_several(const PlaneBlocks& blocks, const PlaneScan* scans) {
+  const std::uint8_t* tables[kQueries];
+  for (std::uint32_t q = 0; q < kQueries; ++q) tables[q] = scans[q].query->tables;
+  const std::uint32_t groups = scans[0].query->groups;
+  for (std::uint32_t block = 0; block < blocks.count; ++block) {
+    Sums sums[kQueries];
+    sum_rows<kQueries>(blocks.planes + block * blocks.plane_bytes, tables, groups, sums);
+    const std::uint32_t row = block * kBlockRows;
+    const Factors factors(blocks.plane_scales + row, blocks.plane_cosines2 + row);
+    for (std::uint32_t q = 0; q < kQueries; ++q) {
+      scans[q].reached[block] = blocks.lanes[block] & bound_rows(sums[q], factors, Line(scans[q]),
+                                                                 scans[q].upper + row);
+    }
+  }
 }
 
 }  // namespace
 
-std::uint32_t plane_scan(const std::uint8_t* plane, const PlaneQuery& query,
-                         const float* plane_scale, const float* plane_cosine2, std::uint32_t lanes,
-                         float threshold, float* upper) noexcept {
-  // The errors need no sum: computed first, the square roots' latency passes behind the lookups.
-  const __m512 error_low = error(_mm512_loadu_ps(plane_cosine2), query);
-  const __m512 error_high = error(_mm512_loadu_ps(plane_cosine2 + 16), query);
-  const Sums sums = sum_rows(plane, query);
-  const __m512 low =
-      bound(sums.low, error_low, _mm512_loadu_ps(plane_scale), plane_cosine2, query);
-  const __m512 high =
-      bound(sums.high, error_high, _mm512_loadu_ps(plane_scale + 16), plane_cosine2 + 16, query);
-  _mm512_storeu_ps(upper, low);
-  _mm512_storeu_ps(upper + 16, high);
-  const __m512 limit = _mm512_set1_ps(threshold);
-  const std::uint32_t reached_low = _mm512_cmp_ps_mask(low, limit, _CMP_NLT_UQ);
-  const std::uint32_t reached_high = _mm512_cmp_ps_mask(high, limit, _CMP_NLT_UQ);
-  return (reached_low | reached_high << 16) & lanes;
+void plane_scan(const PlaneBlocks& blocks, const PlaneScan* scans,
+                std::uint32_t queries) noexcept {
+  static_assert(kScanQueries == 4);
+  switch (queries) {
+    case 4: return scan_several<4>(blocks, scans);
+    case 3: return scan_several<3>(blocks, scans);
+    case 2: return scan_several<2>(blocks, scans);
+    default: return scan_one(blocks, scans[0]);
+  }
 }
 
 }  // namespace vicinal::simd::avx512

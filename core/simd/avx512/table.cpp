@@ -7,6 +7,7 @@ constinit const Kernels kKernels = {
     "avx512",
     plane_scan,
     {code_dot<1>, code_dot<2>, code_dot<3>, code_dot<4>, code_dot<8>},
+    {code_dots<1>, code_dots<2>, code_dots<3>, code_dots<4>, code_dots<8>},
     fwht,
     quantise,
 };

@@ -88,11 +88,9 @@ class Bound {
     const float32x4_t scale = vld1q_f32(plane_scale);
     const float32x4_t cosine2 = vld1q_f32(plane_cosine2);
     const float32x4_t product = vmulq_n_f32(vcvtq_f32_u32(sum), query_.step);
-    const float32x4_t variance = vaddq_f32(
-        vmulq_n_f32(vsubq_f32(vdupq_n_f32(1.0f), cosine2), query_.error_direction),
-        vdupq_n_f32(query_.error_table));
     const float32x4_t reach = vmulq_f32(
-        scale, vaddq_f32(vaddq_f32(product, vdupq_n_f32(query_.base)), vsqrtq_f32(variance)));
+        scale, vaddq_f32(vaddq_f32(product, vdupq_n_f32(query_.base)),
+                         vmulq_n_f32(cosine2, query_.slope)));
     float32x4_t bound = vmulq_n_f32(reach, query_.weight);
     if (query_.l2) {
       const float32x4_t length2 =
@@ -131,17 +129,25 @@ class Bound {
   return row_mask(below);
 }
 
+void scan_block(const PlaneBlocks& blocks, std::uint32_t block, const PlaneScan& scan) {
+  const Sums sums = sum_groups(blocks.planes + block * blocks.plane_bytes, *scan.query);
+  const Bound bound(*scan.query, scan.threshold);
+  const float* scale = blocks.plane_scales + block * kBlockRows;
+  const float* cosine2 = blocks.plane_cosines2 + block * kBlockRows;
+  float* upper = scan.upper + block * kBlockRows;
+  const std::uint32_t low = bound_rows(bound, sums.low, scale, cosine2, upper);
+  const std::uint32_t high = bound_rows(bound, sums.high, scale + kHalfRows, cosine2 + kHalfRows,
+                                        upper + kHalfRows);
+  scan.reached[block] = ~(low | high << kHalfRows) & blocks.lanes[block];
+}
+
 }  // namespace
 
-std::uint32_t plane_scan(const std::uint8_t* plane, const PlaneQuery& query,
-                         const float* plane_scale, const float* plane_cosine2, std::uint32_t lanes,
-                         float threshold, float* upper) noexcept {
-  const Sums sums = sum_groups(plane, query);
-  const Bound bound(query, threshold);
-  const std::uint32_t low = bound_rows(bound, sums.low, plane_scale, plane_cosine2, upper);
-  const std::uint32_t high = bound_rows(bound, sums.high, plane_scale + kHalfRows,
-                                        plane_cosine2 + kHalfRows, upper + kHalfRows);
-  return ~(low | high << kHalfRows) & lanes;
+void plane_scan(const PlaneBlocks& blocks, const PlaneScan* scans,
+                std::uint32_t queries) noexcept {
+  for (std::uint32_t block = 0; block < blocks.count; ++block) {
+    for (std::uint32_t q = 0; q < queries; ++q) scan_block(blocks, block, scans[q]);
+  }
 }
 
 }  // namespace vicinal::simd::neon

@@ -2,12 +2,10 @@
 #include "simd/scalar/functions.hpp"
 
 namespace vicinal::simd::scalar {
+namespace {
 
-std::uint32_t plane_scan(const std::uint8_t* plane, const PlaneQuery& query,
-                         const float* plane_scale, const float* plane_cosine2, std::uint32_t lanes,
-                         float threshold, float* upper) noexcept {
+void sum_rows(const std::uint8_t* plane, const PlaneQuery& query, std::uint32_t* sums) noexcept {
   constexpr std::uint32_t kHalfRows = kBlockRows / 2;
-  std::uint32_t sums[kBlockRows] = {};
   for (std::uint32_t group = 0; group < query.groups; ++group) {
     const std::uint8_t* signs = plane + group * kGroupBytes;
     const std::uint8_t* table = query.tables + group * kGroupBytes;
@@ -16,13 +14,29 @@ std::uint32_t plane_scan(const std::uint8_t* plane, const PlaneQuery& query,
       sums[j + kHalfRows] += table[signs[j] >> 4];
     }
   }
+}
+
+void scan_block(const PlaneBlocks& blocks, std::uint32_t block, const PlaneScan& scan) noexcept {
+  std::uint32_t sums[kBlockRows] = {};
+  sum_rows(blocks.planes + block * blocks.plane_bytes, *scan.query, sums);
   std::uint32_t reached = 0;
-  for (std::uint32_t row = 0; row < kBlockRows; ++row) {
-    upper[row] = upper_bound(sums[row], query, plane_scale[row], plane_cosine2[row]);
+  for (std::uint32_t lane = 0; lane < kBlockRows; ++lane) {
+    const std::uint32_t row = block * kBlockRows + lane;
+    scan.upper[row] = upper_bound(sums[lane], *scan.query, blocks.plane_scales[row],
+                                  blocks.plane_cosines2[row]);
     // "Not below" rather than "at least": a bound that is not a number must never hide a row.
-    if (!(upper[row] < threshold)) reached |= std::uint32_t{1} << row;
+    if (!(scan.upper[row] < scan.threshold)) reached |= std::uint32_t{1} << lane;
   }
-  return reached & lanes;
+  scan.reached[block] = reached & blocks.lanes[block];
+}
+
+}  // namespace
+
+void plane_scan(const PlaneBlocks& blocks, const PlaneScan* scans,
+                std::uint32_t queries) noexcept {
+  for (std::uint32_t block = 0; block < blocks.count; ++block) {
+    for (std::uint32_t q = 0; q < queries; ++q) scan_block(blocks, block, scans[q]);
+  }
 }
 
 }  // namespace vicinal::simd::scalar

@@ -1,3 +1,4 @@
+#include "simd/each_lane.hpp"
 #include "simd/scalar/functions.hpp"
 #include "simd/targets.hpp"
 
@@ -7,6 +8,8 @@ constinit const Kernels kKernels = {
     "scalar",
     plane_scan,
     {code_dot<1>, code_dot<2>, code_dot<3>, code_dot<4>, code_dot<8>},
+    {each_lane<code_dot<1>>, each_lane<code_dot<2>>, each_lane<code_dot<3>>,
+     each_lane<code_dot<4>>, each_lane<code_dot<8>>},
     fwht,
     quantise,
 };

@@ -83,26 +83,25 @@ inline void fold(const Words& words, std::uint32_t* sums) {
 }
 
 // bound.hpp's upper_bound, in its order of operations.
-[[gnu::noinline]] std::uint32_t bound_rows(const std::uint32_t* sums, const PlaneQuery& query,
-                                           const float* plane_scale, const float* plane_cosine2,
-                                           float threshold, float* upper) {
+[[gnu::noinline]] std::uint32_t bound_rows(const std::uint32_t* sums, const PlaneBlocks& blocks,
+                                           std::uint32_t block, const PlaneScan& scan) {
+  const PlaneQuery& query = *scan.query;
+  const float* plane_scale = blocks.plane_scales + block * kBlockRows;
+  const float* plane_cosine2 = blocks.plane_cosines2 + block * kBlockRows;
+  float* upper = scan.upper + block * kBlockRows;
   const v128_t step = wasm_f32x4_splat(query.step);
   const v128_t base = wasm_f32x4_splat(query.base);
-  const v128_t direction = wasm_f32x4_splat(query.error_direction);
-  const v128_t table = wasm_f32x4_splat(query.error_table);
+  const v128_t slope = wasm_f32x4_splat(query.slope);
   const v128_t weight = wasm_f32x4_splat(query.weight);
-  const v128_t limit = wasm_f32x4_splat(threshold);
-  const v128_t one = wasm_f32x4_const_splat(1.0f);
+  const v128_t limit = wasm_f32x4_splat(scan.threshold);
   std::uint32_t below = 0;
   for (std::uint32_t row = 0; row < kBlockRows; row += 4) {
     const v128_t scale = wasm_v128_load(plane_scale + row);
     const v128_t cosine2 = wasm_v128_load(plane_cosine2 + row);
     const v128_t product =
         wasm_f32x4_mul(wasm_f32x4_convert_i32x4(wasm_v128_load(sums + row)), step);
-    const v128_t variance =
-        wasm_f32x4_add(wasm_f32x4_mul(wasm_f32x4_sub(one, cosine2), direction), table);
     const v128_t reach = wasm_f32x4_mul(
-        scale, wasm_f32x4_add(wasm_f32x4_add(product, base), wasm_f32x4_sqrt(variance)));
+        scale, wasm_f32x4_add(wasm_f32x4_add(product, base), wasm_f32x4_mul(cosine2, slope)));
     v128_t bound = wasm_f32x4_mul(weight, reach);
     if (query.l2) {
       const v128_t length2 =
@@ -116,15 +115,24 @@ inline void fold(const Words& words, std::uint32_t* sums) {
   return ~below;
 }
 
-}  // namespace
-
-std::uint32_t plane_scan(const std::uint8_t* plane, const PlaneQuery& query,
-                         const float* plane_scale, const float* plane_cosine2, std::uint32_t lanes,
-                         float threshold, float* upper) noexcept {
-  std::uint32_t sums[kBlockRows];
+inline void sum_rows(const std::uint8_t* plane, const PlaneQuery& query, std::uint32_t* sums) {
   sum_span(plane, query.tables, query.groups < kSpanGroups ? query.groups : kSpanGroups, sums);
   if (query.groups > kSpanGroups) add_spans(plane, query, sums);
-  return bound_rows(sums, query, plane_scale, plane_cosine2, threshold, upper) & lanes;
+}
+
+}  // namespace
+
+void plane_scan(const PlaneBlocks& blocks, const PlaneScan* scans,
+                std::uint32_t queries) noexcept {
+  for (std::uint32_t block = 0; block < blocks.count; ++block) {
+    const std::uint8_t* plane = blocks.planes + block * blocks.plane_bytes;
+    for (std::uint32_t q = 0; q < queries; ++q) {
+      const PlaneScan& scan = scans[q];
+      std::uint32_t sums[kBlockRows];
+      sum_rows(plane, *scan.query, sums);
+      scan.reached[block] = blocks.lanes[block] & bound_rows(sums, blocks, block, scan);
+    }
+  }
 }
 
 }  // namespace vicinal::simd::wasm

@@ -1,5 +1,6 @@
-#include "simd/wasm/functions.hpp"
+#include "simd/each_lane.hpp"
 #include "simd/targets.hpp"
+#include "simd/wasm/functions.hpp"
 
 namespace vicinal::simd::wasm {
 
@@ -7,6 +8,8 @@ constinit const Kernels kKernels = {
     "wasm",
     plane_scan,
     {code_dot<1>, code_dot<2>, code_dot<3>, code_dot<4>, code_dot<8>},
+    {each_lane<code_dot<1>>, each_lane<code_dot<2>>, each_lane<code_dot<3>>,
+     each_lane<code_dot<4>>, each_lane<code_dot<8>>},
     fwht,
     quantise,
 };

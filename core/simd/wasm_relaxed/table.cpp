@@ -1,3 +1,4 @@
+#include "simd/each_lane.hpp"
 #include "simd/targets.hpp"
 #include "simd/wasm/functions.hpp"
 #include "simd/wasm_relaxed/functions.hpp"
@@ -8,6 +9,8 @@ constinit const Kernels kKernels = {
     "wasm_relaxed",
     wasm::plane_scan,
     {code_dot<1>, code_dot<2>, code_dot<3>, code_dot<4>, wasm::code_dot<8>},
+    {each_lane<code_dot<1>>, each_lane<code_dot<2>>, each_lane<code_dot<3>>,
+     each_lane<code_dot<4>>, each_lane<wasm::code_dot<8>>},
     wasm::fwht,
     wasm::quantise,
 };

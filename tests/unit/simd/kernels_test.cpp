@@ -18,7 +18,9 @@ namespace {
 using simd::CodeQuery;
 using simd::Kernels;
 using simd::Levels;
+using simd::PlaneBlocks;
 using simd::PlaneQuery;
+using simd::PlaneScan;
 using simd::QuantiseSums;
 
 constexpr std::uint64_t kSeed = 20240917;
@@ -77,29 +79,45 @@ TEST(Dispatch, KnowsNoOtherName) {
 
 // Negative controls: each is the reference with one defect that a vector kernel could have.
 
-std::uint32_t drop_last_group(const std::uint8_t* plane, const PlaneQuery& query,
-                              const float* plane_scale, const float* plane_cosine2,
-                              std::uint32_t lanes, float threshold, float* upper) {
-  PlaneQuery shorter = query;
-  shorter.groups -= 1;
-  return scalar().plane_scan(plane, shorter, plane_scale, plane_cosine2, lanes, threshold, upper);
-}
-
-std::uint32_t lose_ties(const std::uint8_t* plane, const PlaneQuery& query,
-                        const float* plane_scale, const float* plane_cosine2, std::uint32_t lanes,
-                        float threshold, float* upper) {
-  std::uint32_t reached = scalar().plane_scan(plane, query, plane_scale, plane_cosine2, lanes,
-                                              threshold, upper);
-  for (std::uint32_t row = 0; row < simd::kBlockRows; ++row) {
-    if (upper[row] == threshold) reached &= ~(1u << row);
+void drop_last_group(const PlaneBlocks& blocks, const PlaneScan* scans, std::uint32_t queries) {
+  for (std::uint32_t q = 0; q < queries; ++q) {
+    PlaneQuery shorter = *scans[q].query;
+    shorter.groups -= 1;
+    PlaneScan scan = scans[q];
+    scan.query = &shorter;
+    scalar().plane_scan(blocks, &scan, 1);
   }
-  return reached;
 }
 
-std::uint32_t ignore_lanes(const std::uint8_t* plane, const PlaneQuery& query,
-                           const float* plane_scale, const float* plane_cosine2, std::uint32_t,
-                           float threshold, float* upper) {
-  return scalar().plane_scan(plane, query, plane_scale, plane_cosine2, ~0u, threshold, upper);
+void lose_ties(const PlaneBlocks& blocks, const PlaneScan* scans, std::uint32_t queries) {
+  scalar().plane_scan(blocks, scans, queries);
+  for (std::uint32_t row = 0; row < blocks.count * simd::kBlockRows; ++row) {
+    const PlaneScan& scan = scans[0];
+    const std::uint32_t lane = 1u << row % simd::kBlockRows;
+    if (scan.upper[row] == scan.threshold) scan.reached[row / simd::kBlockRows] &= ~lane;
+  }
+}
+
+void ignore_lanes(const PlaneBlocks& blocks, const PlaneScan* scans, std::uint32_t queries) {
+  const std::vector<std::uint32_t> every(blocks.count, ~0u);
+  PlaneBlocks all = blocks;
+  all.lanes = every.data();
+  scalar().plane_scan(all, scans, queries);
+}
+
+void mix_up_queries(const PlaneBlocks& blocks, const PlaneScan* scans, std::uint32_t queries) {
+  scalar().plane_scan(blocks, scans, queries);
+  if (queries < 3) return;
+  PlaneScan third = scans[2];
+  third.query = scans[1].query;
+  scalar().plane_scan(blocks, &third, 1);
+}
+
+void stay_at_the_first_block(const PlaneBlocks& blocks, const PlaneScan* scans,
+                             std::uint32_t queries) {
+  PlaneBlocks still = blocks;
+  still.plane_bytes = 0;
+  scalar().plane_scan(still, scans, queries);
 }
 
 std::int64_t mistake_lane_31(const std::uint8_t* plane, std::uint32_t lane,
@@ -113,6 +131,12 @@ std::int64_t wrap_at_32_bits(const std::uint8_t* plane, std::uint32_t lane,
                              const std::uint8_t* rest, const CodeQuery& query,
                              const Levels& levels) {
   return static_cast<std::int32_t>(scalar().code_dot[4](plane, lane, rest, query, levels));
+}
+
+void dots_of_the_lower_half(const std::uint8_t* plane, std::uint32_t lanes,
+                            const std::uint8_t* rests, std::size_t rest_bytes,
+                            const CodeQuery& query, const Levels& levels, std::int64_t* dots) {
+  scalar().code_dots[3](plane, lanes & 0xffff, rests, rest_bytes, query, levels, dots);
 }
 
 // Multiplies before the last butterfly: equal in real numbers, not in floats.
@@ -159,6 +183,11 @@ TEST(NegativeControl, EveryDefectIsFoundInItsKernel) {
       {"drop_last_group", "plane_scan", with([](Kernels& k) { k.plane_scan = drop_last_group; })},
       {"lose_ties", "plane_scan", with([](Kernels& k) { k.plane_scan = lose_ties; })},
       {"ignore_lanes", "plane_scan", with([](Kernels& k) { k.plane_scan = ignore_lanes; })},
+      {"mix_up_queries", "plane_scan", with([](Kernels& k) { k.plane_scan = mix_up_queries; })},
+      {"stay_at_the_first_block", "plane_scan",
+       with([](Kernels& k) { k.plane_scan = stay_at_the_first_block; })},
+      {"dots_of_the_lower_half", "code_dots",
+       with([](Kernels& k) { k.code_dots[3] = dots_of_the_lower_half; })},
       {"mistake_lane_31", "code_dot", with([](Kernels& k) { k.code_dot[3] = mistake_lane_31; })},
       {"wrap_at_32_bits", "code_dot", with([](Kernels& k) { k.code_dot[4] = wrap_at_32_bits; })},
       {"scale_early", "fwht", with([](Kernels& k) { k.fwht = scale_early; })},

@@ -1,0 +1,121 @@
+// The walk over a version's blocks, in runs of neighbours that one kernel call takes.
+//
+// Thread safety: belongs to one thread; versions are immutable.
+// I1: every block with a lane that is live and allowed is visited exactly once, in ascending order
+//     or, where a filter allows few blocks, in the order of the filter's list.
+// I2: a block that its view shows only in part is a run of its own: its plane lies elsewhere, and
+//     the writer may be filling the rows behind what is shown.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "search/allowed_rows.hpp"
+#include "segment/version.hpp"
+
+namespace vicinal::search {
+
+// A threshold found in one run serves only the next: long runs would score more rows.
+inline constexpr std::uint32_t kRunBlocks = 8;
+inline constexpr std::uint32_t kRunRows = kRunBlocks * simd::kBlockRows;
+
+struct BlockRun {
+  const segment::SegmentView* view = nullptr;
+  std::uint32_t first = 0;  // block of the segment
+  std::uint32_t count = 0;
+  std::uint32_t lanes[kRunBlocks];
+};
+
+// Where a filter allows rows in fewer than one of so many blocks, its list of blocks is walked
+// instead of the directory: that costs a jump a block, the directory a word a block.
+inline constexpr std::uint64_t kSparsePart = 16;
+
+[[nodiscard]] inline bool is_partial(const segment::SegmentView& view,
+                                     std::uint32_t block) noexcept {
+  return view.rows - block * simd::kBlockRows < simd::kBlockRows;
+}
+
+// The runs of one segment.
+template <class Visit>
+void visit_segment(const segment::SegmentView& view, const AllowedRows* allowed, Visit& visit) {
+  BlockRun run;
+  run.view = &view;
+  const auto flush = [&] {
+    if (run.count != 0) visit(run);
+    run.count = 0;
+  };
+  const std::uint32_t end = view.blocks();
+  for (std::uint32_t block = 0; block < end; ++block) {
+    std::uint32_t lanes = view.lanes(block);
+    if (allowed != nullptr) lanes &= allowed->lanes(view.segment->number(), block);
+    const bool partial = is_partial(view, block);
+    if (lanes == 0 || partial || run.count == kRunBlocks) flush();
+    if (lanes == 0) continue;
+    if (run.count == 0) run.first = block;
+    run.lanes[run.count++] = lanes;
+  }
+  flush();
+}
+
+// Calls visit(BlockRun) for each run; `allowed` null: no filter.
+template <class Visit>
+void visit_runs(const segment::Version& version, const AllowedRows* allowed, Visit visit) {
+  const std::uint64_t blocks = (version.live_rows + version.dead_rows) / simd::kBlockRows;
+  if (allowed != nullptr && allowed->blocks().size() * kSparsePart < blocks) {
+    for (const std::uint32_t at : allowed->blocks()) {
+      const std::uint32_t block = at % kSegmentBlocks;
+      BlockRun run{version.view(at / kSegmentBlocks), block, 1, {}};
+      VICINAL_DEBUG_ASSERT(run.view != nullptr && block < run.view->blocks());
+      run.lanes[0] = allowed->lanes(at / kSegmentBlocks, block) & run.view->lanes(block);
+      if (run.lanes[0] != 0) visit(run);
+    }
+    return;
+  }
+  for (std::uint32_t number = 0; number < version.segment_end; ++number) {
+    const segment::SegmentView* view = version.view(number);
+    if (view == nullptr) continue;
+    VICINAL_ASSERT(view->rows <= view->segment->capacity());
+    visit_segment(*view, allowed, visit);
+  }
+}
+
+// A run's planes and factors as the kernels read them. The factors of a block that is shown only in
+// part are copied (I2).
+class RunBlocks {
+ public:
+  RunBlocks(const BlockRun& run, std::size_t plane_bytes) noexcept {
+    const segment::SegmentView& view = *run.view;
+    const std::uint32_t first = run.first * simd::kBlockRows;
+    blocks_ = {view.plane(run.first),
+               plane_bytes,
+               view.segment->plane_scales() + first,
+               view.segment->plane_cosines2() + first,
+               run.lanes,
+               run.count};
+    if (is_partial(view, run.first)) copy_factors(view.rows - first);
+  }
+  RunBlocks(const RunBlocks&) = delete;
+  RunBlocks& operator=(const RunBlocks&) = delete;
+
+  [[nodiscard]] const simd::PlaneBlocks& get() const noexcept { return blocks_; }
+
+ private:
+  void copy_factors(std::uint32_t rows) noexcept {
+    VICINAL_ASSERT(rows > 0 && rows < simd::kBlockRows);
+    std::memset(&copy_, 0, sizeof copy_);
+    std::memcpy(copy_.plane_scale, blocks_.plane_scales, rows * sizeof(float));
+    std::memcpy(copy_.plane_cosine2, blocks_.plane_cosines2, rows * sizeof(float));
+    blocks_.plane_scales = copy_.plane_scale;
+    blocks_.plane_cosines2 = copy_.plane_cosine2;
+  }
+
+  simd::PlaneBlocks blocks_;
+  struct {
+    alignas(simd::kAlignment) float plane_scale[simd::kBlockRows];
+    float plane_cosine2[simd::kBlockRows];
+    std::uint8_t overread[simd::kOverread];
+  } copy_;  // set where a block is copied
+};
+
+}  // namespace vicinal::search
