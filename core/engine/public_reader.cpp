@@ -1,8 +1,18 @@
 // The public reader over the engine's.
 #include "engine/reader.hpp"
+#include "search/id_filter.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal {
+
+Filter::Filter(std::shared_ptr<engine::Core> core,
+               std::unique_ptr<search::IdFilter> filter) noexcept
+    : core_(std::move(core)), filter_(std::move(filter)) {}
+Filter::Filter(Filter&&) noexcept = default;
+Filter& Filter::operator=(Filter&&) noexcept = default;
+Filter::~Filter() = default;
+
+std::size_t Filter::size() const noexcept { return filter_ == nullptr ? 0 : filter_->size(); }
 
 Reader::Reader(std::unique_ptr<engine::ReaderCore> core, Status status) noexcept
     : core_(std::move(core)), status_(status) {}
@@ -15,11 +25,31 @@ Status Reader::status() const noexcept {
   return core_->core().closed() ? Status(Code::closed) : Status();
 }
 
+Result<Filter> Reader::filter(std::span<const std::uint64_t> ids) {
+  if (const Status open = status(); !open.ok()) return open;
+  auto filter = search::IdFilter::create(ids);
+  if (!filter.ok()) return filter.status();
+  return Filter(core_->shared_core(), std::move(filter).value());
+}
+
+Status Reader::filter_of(const SearchOptions& options, search::IdFilter** filter) const noexcept {
+  *filter = nullptr;
+  if (options.compiled_filter == nullptr) return {};
+  const Filter& wanted = *options.compiled_filter;
+  if (options.filter || wanted.core_.get() != &core_->core()) {
+    return Status(Code::bad_option, static_cast<std::uint64_t>(OptionName::filter));
+  }
+  *filter = wanted.filter_.get();
+  return {};
+}
+
 Result<Hits> Reader::search(std::span<const float> query, const SearchOptions& options) {
   if (core_ == nullptr) return status();
+  search::IdFilter* filter = nullptr;
+  if (const Status status = filter_of(options, &filter); !status.ok()) return status;
   search::Found found;
   std::uint64_t sequence = 0;
-  const Status searched = core_->search(query, options, &found, &sequence);
+  const Status searched = core_->search(query, options, filter, &found, &sequence);
   if (!searched.ok()) return searched;
   Hits hits(found.ids, found.scores, sequence);
   hits.rows_estimated = found.rows_estimated;
@@ -30,9 +60,11 @@ Result<Hits> Reader::search(std::span<const float> query, const SearchOptions& o
 Result<BatchHits> Reader::search_batch(std::span<const float> queries,
                                        const SearchOptions& options) {
   if (core_ == nullptr) return status();
+  search::IdFilter* filter = nullptr;
+  if (const Status status = filter_of(options, &filter); !status.ok()) return status;
   BatchHits batch;
   const Status searched = core_->search_each(
-      queries, options,
+      queries, options, filter,
       [&](std::size_t, const search::Found& found) {
         batch.ids_.insert(batch.ids_.end(), found.ids.begin(), found.ids.end());
         batch.scores_.insert(batch.scores_.end(), found.scores.begin(), found.scores.end());

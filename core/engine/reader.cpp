@@ -80,11 +80,13 @@ Result<std::unique_ptr<ReaderCore>> ReaderCore::snapshot() noexcept {
 }
 
 Status ReaderCore::search(std::span<const float> query, const SearchOptions& options,
-                          search::Found* found, std::uint64_t* sequence) noexcept {
+                          search::IdFilter* filter, search::Found* found,
+                          std::uint64_t* sequence) noexcept {
   const Entry entry(*this);
   if (!entry.status().ok()) return entry.status();
   *sequence = entry.version().sequence;
-  return search::search(entry.version(), core_->quantiser(), query, options, *scratch_, found);
+  return search::search(entry.version(), core_->quantiser(), query, options, filter, *scratch_,
+                        found);
 }
 
 Status ReaderCore::has(std::uint64_t id, bool* found, std::uint64_t* sequence) noexcept {

@@ -32,13 +32,14 @@ class ReaderCore {
   [[nodiscard]] Result<std::unique_ptr<ReaderCore>> snapshot() noexcept;
 
   // See search::search; CLOSED after the index was closed. `found` lies in this reader's scratch.
-  Status search(std::span<const float> query, const SearchOptions& options, search::Found* found,
-                std::uint64_t* sequence) noexcept;
+  // `filter`: see search::search; one of this index, or null.
+  Status search(std::span<const float> query, const SearchOptions& options,
+                search::IdFilter* filter, search::Found* found, std::uint64_t* sequence) noexcept;
   // Several queries (count * dim floats) on one version; visit(index, Found) for each, in order. An
   // error names the query; those before it may have been visited.
   template <class Visit>
-  Status search_each(std::span<const float> queries, const SearchOptions& options, Visit visit,
-                     std::uint64_t* sequence) noexcept {
+  Status search_each(std::span<const float> queries, const SearchOptions& options,
+                     search::IdFilter* filter, Visit visit, std::uint64_t* sequence) noexcept {
     const Entry entry(*this);
     if (!entry.status().ok()) return entry.status();
     const std::size_t dim = core_->options().dim;
@@ -53,7 +54,7 @@ class ReaderCore {
       const Status status =
           search::search_wave(entry.version(), core_->quantiser(),
                               queries.subspan(first * dim, some * dim), first, options,
-                              *scratch_, {found, some});
+                              filter, *scratch_, {found, some});
       if (!status.ok()) return status;
       for (std::size_t i = 0; i < some; ++i) visit(first + i, found[i]);
     }
@@ -65,6 +66,7 @@ class ReaderCore {
   Status count(std::uint64_t* rows, std::uint64_t* sequence) noexcept;
 
   [[nodiscard]] Core& core() noexcept { return *core_; }
+  [[nodiscard]] const std::shared_ptr<Core>& shared_core() const noexcept { return core_; }
 
  private:
   friend class Image;

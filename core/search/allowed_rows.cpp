@@ -31,21 +31,22 @@ void prefetch_entry(const segment::IdRoot& root, std::uint64_t id) noexcept {
 
 }  // namespace
 
-Status AllowedRows::resolve(const segment::Version& version,
-                            std::span<const std::uint64_t> ids) noexcept {
-  VICINAL_ASSERT(masks_ == nullptr);
-  const std::size_t words = std::size_t{version.segment_end} * kSegmentBlocks;
-  if (Status status = reserve(masks_buffer_, words * sizeof(std::uint32_t)); !status.ok()) {
-    return status;
+Status AllowedRows::grow(std::uint32_t segment_end, std::size_t blocks) noexcept {
+  const std::size_t words = std::size_t{segment_end} * kSegmentBlocks;
+  Status status = reserve_keeping(masks_buffer_, words * sizeof(std::uint32_t));
+  if (status.ok()) {
+    status = reserve_keeping(touched_buffer_, std::min(blocks, words) * sizeof(std::uint32_t));
   }
-  const std::size_t touched_max = std::min(ids.size(), words);
-  if (Status status = reserve(touched_buffer_, touched_max * sizeof(std::uint32_t));
-      !status.ok()) {
-    return status;
-  }
-  if (touched_max == 0) return {};
   masks_ = masks_buffer_.as<std::uint32_t>();
   touched_ = touched_buffer_.as<std::uint32_t>();
+  return status;
+}
+
+Status AllowedRows::resolve(const segment::Version& version,
+                            std::span<const std::uint64_t> ids) noexcept {
+  clear();
+  if (ids.empty() || version.segment_end == 0) return {};
+  if (Status status = grow(version.segment_end, ids.size()); !status.ok()) return status;
 
   Slot last;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -57,14 +58,19 @@ Status AllowedRows::resolve(const segment::Version& version,
     last = slot;
     if (slot.valid()) allow(slot);
   }
-  VICINAL_ASSERT(touched_count_ <= touched_max);
   return {};
+}
+
+void AllowedRows::sort_blocks() noexcept {
+  std::sort(touched_, touched_ + touched_count_);
 }
 
 void AllowedRows::allow(Slot slot) noexcept {
   const std::uint32_t block = slot.value / simd::kBlockRows;
   const std::uint32_t lane = std::uint32_t{1} << slot.value % simd::kBlockRows;
   std::uint32_t& mask = masks_[block];
+  VICINAL_DEBUG_ASSERT((touched_count_ + 1) * sizeof(std::uint32_t) <= touched_buffer_.size() ||
+                       mask != 0);
   if (mask == 0) touched_[touched_count_++] = block;
   rows_ += (mask & lane) == 0;
   mask |= lane;
@@ -73,6 +79,7 @@ void AllowedRows::allow(Slot slot) noexcept {
 void AllowedRows::clear() noexcept {
   for (std::size_t i = 0; i < touched_count_; ++i) masks_[touched_[i]] = 0;
   touched_count_ = 0;
+  rows_ = 0;
 }
 
 }  // namespace vicinal::search

@@ -2,8 +2,8 @@
 //
 // Thread safety: belongs to one thread.
 // I1: the cost of `resolve` and `clear` follows the number of ids, whatever the version's size.
-// I2: a mask has only bits of rows that are live in the version; every block with a mask that is
-//     not 0 is listed once.
+// I2: every block with a mask that is not 0 is listed once. Bits may belong to rows that a version
+//     does not show or no longer has: whoever walks joins them with the version's own lanes.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,23 @@ inline constexpr std::uint32_t kSegmentBlocks = segment::kSegmentRowsMax / simd:
 
 class AllowedRows {
  public:
-  // The masks of `masks` are all 0 and will be again: see clear().
+  // The words of `masks` are all 0 and will be again when this object is gone.
   AllowedRows(AlignedBuffer& masks, AlignedBuffer& touched) noexcept
       : masks_buffer_(masks), touched_buffer_(touched) {}
   AllowedRows(const AllowedRows&) = delete;
   AllowedRows& operator=(const AllowedRows&) = delete;
   ~AllowedRows() { clear(); }
 
-  // Unknown ids are ignored, duplicates count once. FULL without memory. Once.
+  // Forgets what was allowed and allows the version's rows of these ids. Unknown ids are ignored,
+  // duplicates count once. FULL without memory: nothing is allowed.
   Status resolve(const segment::Version& version, std::span<const std::uint64_t> ids) noexcept;
+  // Makes room for rows of segments below `segment_end` in at most `blocks` blocks; what was
+  // allowed stays. FULL.
+  Status grow(std::uint32_t segment_end, std::size_t blocks) noexcept;
+  // A row of a segment that there is room for.
+  void allow(segment::Slot slot) noexcept;
+  // Lists the blocks in ascending order, so that a walk of them reads memory forwards.
+  void sort_blocks() noexcept;
 
   [[nodiscard]] std::uint64_t rows() const noexcept { return rows_; }
   // Blocks that hold an allowed row: segment number * kSegmentBlocks + block, in no useful order.
@@ -40,7 +48,6 @@ class AllowedRows {
   }
 
  private:
-  void allow(segment::Slot slot) noexcept;
   void clear() noexcept;
 
   AlignedBuffer& masks_buffer_;

@@ -65,7 +65,10 @@ void visit_runs(const segment::Version& version, const AllowedRows* allowed, Vis
   if (allowed != nullptr && allowed->blocks().size() * kSparsePart < blocks) {
     for (const std::uint32_t at : allowed->blocks()) {
       const std::uint32_t block = at % kSegmentBlocks;
-      BlockRun run{version.view(at / kSegmentBlocks), block, 1, {}};
+      BlockRun run;
+      run.view = version.view(at / kSegmentBlocks);
+      run.first = block;
+      run.count = 1;
       VICINAL_DEBUG_ASSERT(run.view != nullptr && block < run.view->blocks());
       run.lanes[0] = allowed->lanes(at / kSegmentBlocks, block) & run.view->lanes(block);
       if (run.lanes[0] != 0) visit(run);

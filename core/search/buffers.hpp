@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "base/aligned_buffer.hpp"
@@ -24,6 +25,19 @@ namespace vicinal::search {
   if (!grown) return grown.status();
   buffer = std::move(*grown);
   VICINAL_ASSERT(buffer.size() >= bytes);
+  return {};
+}
+
+// The same, but the contents stay and what is new is zero.
+[[nodiscard]] inline Status reserve_keeping(AlignedBuffer& buffer, std::size_t bytes) noexcept {
+  if (buffer.size() >= bytes) return {};
+  AlignedBuffer grown;
+  if (Status status = reserve(grown, std::max(bytes, buffer.size() + buffer.size() / 2));
+      !status.ok()) {
+    return status;
+  }
+  if (buffer.size() != 0) std::memcpy(grown.data(), buffer.data(), buffer.size());
+  buffer = std::move(grown);
   return {};
 }
 

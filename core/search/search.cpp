@@ -6,6 +6,7 @@
 
 #include "base/bits.hpp"
 #include "search/buffers.hpp"
+#include "search/id_filter.hpp"
 #include "search/scan.hpp"
 
 namespace vicinal::search {
@@ -182,6 +183,19 @@ void run(const segment::Version& version, const AllowedRows* allowed,
   if (scored_count != 0) score_all(version, allowed, {scored, scored_count});
 }
 
+// What the search's filter allows, or null where it has none.
+[[nodiscard]] Status allow(const segment::Version& version, const SearchOptions& options,
+                           IdFilter* filter, AllowedRows& listed,
+                           const AllowedRows** allowed) noexcept {
+  if (filter != nullptr) {
+    *allowed = &filter->allowed();
+    return filter->update(version);
+  }
+  if (!options.filter) return {};
+  *allowed = &listed;
+  return listed.resolve(version, *options.filter);
+}
+
 // Results of all scans, one after the other, into the scratch.
 void collect(std::span<Scan* const> scans, std::size_t k, Scratch::Buffers& buffers,
              Found* found) noexcept {
@@ -224,7 +238,7 @@ std::size_t wave_queries(const segment::Version& version, const quant::Quantiser
 
 Status search_wave(const segment::Version& version, const quant::Quantiser& quantiser,
                    std::span<const float> queries, std::size_t first,
-                   const SearchOptions& options, Scratch& scratch,
+                   const SearchOptions& options, IdFilter* filter, Scratch& scratch,
                    std::span<Found> found) noexcept {
   const quant::CodeLayout& layout = quantiser.layout();
   const std::size_t count = found.size();
@@ -234,15 +248,15 @@ Status search_wave(const segment::Version& version, const quant::Quantiser& quan
   if (Status status = check(layout, queries, first, options); !status.ok()) return status;
 
   Scratch::Buffers& buffers = *scratch.buffers_;
-  AllowedRows allowed(buffers.masks, buffers.touched);
-  std::uint64_t eligible = version.live_rows;
-  if (options.k == 0 || eligible == 0) return {};
-  if (options.filter) {
-    if (Status status = allowed.resolve(version, *options.filter); !status.ok()) return status;
-    eligible = allowed.rows();
-    if (eligible == 0) return {};
+  if (options.k == 0 || version.live_rows == 0) return {};
+  AllowedRows listed(buffers.masks, buffers.touched);
+  const AllowedRows* allowed = nullptr;
+  if (Status status = allow(version, options, filter, listed, &allowed); !status.ok()) {
+    return status;
   }
-  VICINAL_ASSERT(eligible <= version.live_rows);
+  const std::uint64_t eligible =
+      allowed == nullptr ? version.live_rows : std::min(allowed->rows(), version.live_rows);
+  if (eligible == 0) return {};
   const bool asked = asks_exhaustive(options);
   const std::size_t k = clamped_k(options, eligible);
   const WaveMemory memory(quantiser, k, eligible, asked);
@@ -256,19 +270,19 @@ Status search_wave(const segment::Version& version, const quant::Quantiser& quan
                           buffers.prepare.data() + i * memory.prepare_bytes);
     scans.add(shared, prepared, memory.top(i, options, buffers), memory.deferred(i, buffers));
   }
-  run(version, options.filter ? &allowed : nullptr, scans.all(), asked, layout.plane_block_bytes);
+  run(version, allowed, scans.all(), asked, layout.plane_block_bytes);
   collect(scans.all(), k, buffers, found.data());
   return {};
 }
 
 Status search(const segment::Version& version, const quant::Quantiser& quantiser,
-              std::span<const float> query, const SearchOptions& options, Scratch& scratch,
-              Found* found) noexcept {
+              std::span<const float> query, const SearchOptions& options, IdFilter* filter,
+              Scratch& scratch, Found* found) noexcept {
   VICINAL_ASSERT(found != nullptr);
   *found = {};
   const std::uint32_t dim = quantiser.layout().dim;
   if (query.size() != dim) return Status(Code::dimension, query.size(), dim);
-  return search_wave(version, quantiser, query, 0, options, scratch, {found, 1});
+  return search_wave(version, quantiser, query, 0, options, filter, scratch, {found, 1});
 }
 
 Status decode_row(const segment::Version& version, const quant::Quantiser& quantiser,

@@ -37,6 +37,8 @@ struct Found {
   std::uint64_t rows_scored = 0;     // rows scored by their whole code
 };
 
+class IdFilter;
+
 // Buffers of one reader, grown by need and kept.
 class Scratch {
  public:
@@ -49,20 +51,21 @@ class Scratch {
  private:
   friend Status search_wave(const segment::Version&, const quant::Quantiser&,
                             std::span<const float>, std::size_t, const SearchOptions&,
-                            Scratch&, std::span<Found>) noexcept;
+                            IdFilter*, Scratch&, std::span<Found>) noexcept;
   friend Status decode_row(const segment::Version&, const quant::Quantiser&, segment::Slot,
                            Scratch&, float*);
   explicit Scratch(std::unique_ptr<Buffers> buffers);
   std::unique_ptr<Buffers> buffers_;
 };
 
-// `query`: dim floats. Errors, nothing found: DIMENSION(found, expected), NOT_FINITE(0,
+// `query`: dim floats. `filter` may be null; else it takes the place of options.filter, of whose
+// index the version is one. Errors, nothing found: DIMENSION(found, expected), NOT_FINITE(0,
 // coordinate), BAD_OPTION(name) for a certainty or min_score that is NaN, a negative certainty, or
 // an `after` that is NaN; FULL when the scratch cannot grow. k = 0 or no row: found nothing. k
 // above the live rows: all.
 [[nodiscard]] Status search(const segment::Version& version, const quant::Quantiser& quantiser,
                             std::span<const float> query, const SearchOptions& options,
-                            Scratch& scratch, Found* found) noexcept;
+                            IdFilter* filter, Scratch& scratch, Found* found) noexcept;
 
 // How many queries of a batch to give to one search_wave, so that its working memory stays bounded.
 [[nodiscard]] std::size_t wave_queries(const segment::Version& version,
@@ -75,8 +78,8 @@ class Scratch {
 [[nodiscard]] Status search_wave(const segment::Version& version,
                                  const quant::Quantiser& quantiser,
                                  std::span<const float> queries, std::size_t first,
-                                 const SearchOptions& options, Scratch& scratch,
-                                 std::span<Found> found) noexcept;
+                                 const SearchOptions& options, IdFilter* filter,
+                                 Scratch& scratch, std::span<Found> found) noexcept;
 
 // The vector that a live row stands for, into dim floats.
 [[nodiscard]] Status decode_row(const segment::Version& version, const quant::Quantiser& quantiser,

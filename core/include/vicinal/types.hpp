@@ -44,10 +44,14 @@ struct Hit {
   float score = 0;
 };
 
+class Filter;
+
 struct SearchOptions {
   std::size_t k = 10;
   // Only these ids may appear. Unknown ones are ignored; an empty list allows nothing.
   std::optional<std::span<const std::uint64_t>> filter;
+  // The same, prepared once by Reader::filter of the same index; not together with `filter`.
+  Filter* compiled_filter = nullptr;
   // Only rows with a score of at least this.
   float min_score = -std::numeric_limits<float>::infinity();
   // Only rows that come after this hit in result order: the next page.

@@ -25,6 +25,9 @@ class Core;
 class Message;
 class ReaderCore;
 }  // namespace engine
+namespace search {
+class IdFilter;
+}  // namespace search
 
 // What one query found, best first: (score descending, id ascending). A view.
 class Hits {
@@ -99,6 +102,26 @@ class BatchHits {
   std::uint64_t sequence_ = 0;
 };
 
+// A list of the only ids that searches may return, prepared once and kept up to date: a search with
+// it costs what the allowed rows cost, and a newer version only a look at the rows added since.
+// Belongs to one thread at a time, as a reader does, whose every reader of the index may use it.
+// Keeps the index's memory alive.
+class Filter {
+ public:
+  Filter(Filter&&) noexcept;
+  Filter& operator=(Filter&&) noexcept;
+  ~Filter();
+
+  // Different ids in the list, known to the index or not.
+  [[nodiscard]] std::size_t size() const noexcept;
+
+ private:
+  friend class Reader;
+  Filter(std::shared_ptr<engine::Core> core, std::unique_ptr<search::IdFilter> filter) noexcept;
+  std::shared_ptr<engine::Core> core_;
+  std::unique_ptr<search::IdFilter> filter_;
+};
+
 // Searches without locks: one per thread. See the thread-safety note above.
 class Reader {
  public:
@@ -118,6 +141,9 @@ class Reader {
   // count * dim floats; one result each, equal to the bit to single searches, all of one version.
   [[nodiscard]] Result<BatchHits> search_batch(std::span<const float> queries,
                                                const SearchOptions& options = {});
+  // For SearchOptions::compiled_filter, of this index's readers. Unknown ids may become known later.
+  // FULL, CLOSED.
+  [[nodiscard]] Result<Filter> filter(std::span<const std::uint64_t> ids);
   // Whether the newest version has the id. Constant time; false after close.
   [[nodiscard]] bool has(std::uint64_t id);
   // The vector that the codes stand for, dim floats (unit length for cosine); UNKNOWN_ID.
@@ -138,6 +164,7 @@ class Reader {
  private:
   friend class Index;
   Reader(std::unique_ptr<engine::ReaderCore> core, Status status) noexcept;
+  Status filter_of(const SearchOptions& options, search::IdFilter** filter) const noexcept;
   std::unique_ptr<engine::ReaderCore> core_;
   Status status_;
 };

@@ -308,7 +308,7 @@ TEST(Search, ReportsWhatIsWrongWithItsArgumentsAndFindsNothing) {
     search::Found found;
     found.rows_scored = 77;
     const Status status = search::search(world.fixture->version(), *world.quantiser, query,
-                                         options, scratch, &found);
+                                         options, nullptr, scratch, &found);
     EXPECT_TRUE(found.ids.empty() && found.rows_scored == 0);
     return status;
   };

@@ -27,7 +27,7 @@ void expect_same_as_alone(const World& world, std::size_t count, const SearchOpt
   const std::vector<float> wave = wave_of(seed, count, dim);
   std::vector<search::Found> found(count);
   ASSERT_TRUE(search::search_wave(world.fixture->version(), *world.quantiser, wave, 0, options,
-                                  scratch, found)
+                                  nullptr, scratch, found)
                   .ok());
   for (std::size_t i = 0; i < count; ++i) {
     const std::vector<float> query(wave.begin() + static_cast<std::ptrdiff_t>(i * dim),
@@ -85,7 +85,7 @@ TEST(Wave, NamesTheQueryThatIsNotFiniteAndFindsNothing) {
   std::vector<search::Found> found(3);
   found[0].rows_scored = 77;
   const Status status = search::search_wave(world.fixture->version(), *world.quantiser, wave, 32,
-                                            {}, **scratch, found);
+                                            {}, nullptr, **scratch, found);
   EXPECT_EQ(status.code(), Code::not_finite);
   EXPECT_EQ(status.a(), 34u);
   EXPECT_EQ(status.b(), 5u);
