@@ -2,6 +2,7 @@
 
 option(VICINAL_TESTS "Build the GoogleTest programs" OFF)
 set(VICINAL_TEST_PROGRAMS "" CACHE STRING "Names of tests/CMakeLists.txt; empty: all")
+option(VICINAL_FUZZ "Build libFuzzer programs in place of the tests; needs Clang" OFF)
 option(VICINAL_COMMAND "Build the command line tool" ON)
 option(VICINAL_WERROR "Treat warnings as errors" OFF)
 option(BUILD_SHARED_LIBS "Build vicinal as a shared library" OFF)
@@ -46,6 +47,10 @@ if(VICINAL_SANITIZE)
   add_compile_options(
     -fsanitize=${VICINAL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${VICINAL_SANITIZE})
+endif()
+
+if(VICINAL_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 if(VICINAL_ATOMICS STREQUAL "counted")

@@ -55,6 +55,7 @@ const STAGES = {
   package: { needs: ['native', 'package'], run: () => vitest('package') },
   model: { needs: [], run: runModels },
   asan: { needs: ['asan'], run: () => ctest('asan') },
+  fuzz: { needs: ['fuzz'], run: () => ctest('fuzz') },
   aarch64: { needs: ['aarch64'], run: () => ctest('aarch64') },
   tsan: {
     needs: ['tsan'],
@@ -66,6 +67,7 @@ const BUILDS = {
   native: buildNative,
   package: async () => { await buildWasm(); await buildTypes(); },
   asan: () => buildPreset('asan'),
+  fuzz: () => buildPreset('fuzz'),
   aarch64: () => buildPreset('aarch64'),
   tsan: () => buildPreset('tsan'),
 };

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <iterator>
 #include <limits>
+#include <span>
 
 #include "base/random.hpp"
 #include "support/kernel_input.hpp"
@@ -18,15 +19,16 @@ using simd::Kernels;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::uint32_t kAllBits[] = {1, 2, 3, 4, 8};
 
-enum class PlanePattern { kRandom, kZero, kFull, kDominant, kDenormal, kExact, kCount };
+enum class PlanePattern { kRandom, kZero, kFull, kDominant, kDenormal, kExact, kAnyBits, kCount };
 constexpr const char* kPlanePatternNames[] = {"random",   "zero",     "full",
-                                              "dominant", "denormal", "exact"};
+                                              "dominant", "denormal", "exact",
+                                              "any bits"};
 
 // Up to three blocks, and as many queries as one call takes.
 struct PlaneInput {
   static constexpr std::uint32_t kBlocksMax = 3;
 
-  PlaneInput(std::uint32_t coded_dim, PlanePattern pattern, Random& random)
+  PlaneInput(std::uint32_t coded_dim, PlanePattern pattern, SteeredRandom& random)
       : groups(coded_dim / 4),
         blocks(1 + random.below(kBlocksMax)),
         table_bytes((groups + 3) / 4 * 4 * simd::kGroupBytes),
@@ -46,7 +48,7 @@ struct PlaneInput {
     }
   }
 
-  void fill_tables(std::uint8_t* table, PlanePattern pattern, Random& random) const {
+  void fill_tables(std::uint8_t* table, PlanePattern pattern, SteeredRandom& random) const {
     const std::uint32_t dominant = random.below(groups);
     for (std::uint32_t i = 0; i < table_bytes; ++i) {
       std::uint32_t entry = random.below(simd::kTableEntryMax + 1);
@@ -57,7 +59,7 @@ struct PlaneInput {
   }
 
   [[nodiscard]] simd::PlaneQuery random_query(std::uint32_t coded_dim, PlanePattern pattern,
-                                              Random& random) const {
+                                              SteeredRandom& random) const {
     simd::PlaneQuery query;
     query.step = pattern == PlanePattern::kDenormal ? 1e-42f : 0.013f + 0.01f * random_unit(random);
     query.base = -20.0f * query.step * static_cast<float>(groups) * std::fabs(random_unit(random));
@@ -66,16 +68,26 @@ struct PlaneInput {
     query.coded_dim = static_cast<float>(coded_dim);
     query.query2 = std::fabs(random_unit(random));
     query.l2 = random.below(2) == 0;
+    if (pattern == PlanePattern::kAnyBits) {
+      for (float* member : {&query.step, &query.base, &query.slope, &query.weight,
+                            &query.query2}) {
+        *member = any_float(random);
+      }
+    }
     return query;
   }
 
-  void fill_factors(PlanePattern pattern, Random& random) {
+  void fill_factors(PlanePattern pattern, SteeredRandom& random) {
     for (std::uint32_t row = 0; row < blocks * kBlockRows; ++row) {
       plane_scale[row] = std::fabs(random_unit(random));
       plane_cosine2[row] = std::fabs(random_unit(random));
       if (row % 8 == 3) plane_scale[row] = 0.0f;
       if (row % 8 == 5) plane_cosine2[row] = 1.0f;
       if (pattern == PlanePattern::kDenormal) plane_scale[row] *= 1e-40f;
+      if (pattern != PlanePattern::kAnyBits) continue;
+      // Factors come from files; a bound that is not a number must not hide a row.
+      plane_scale[row] = any_float(random);
+      plane_cosine2[row] = any_float(random);
     }
   }
 
@@ -125,6 +137,8 @@ struct PlaneOutput {
     difference->lane = q;
     for (std::uint32_t row = 0; row < input.blocks * kBlockRows; ++row) {
       difference->index = row;
+      // Which of two that are not numbers comes out is the compiler's choice.
+      if (std::isnan(expected->upper[q][row]) && std::isnan(actual.upper[q][row])) continue;
       difference->expected = raw_bits(expected->upper[q][row]);
       difference->actual = raw_bits(actual.upper[q][row]);
       if (difference->expected != difference->actual) return false;
@@ -140,8 +154,8 @@ struct PlaneOutput {
 }
 
 [[nodiscard]] bool same_plane_scans(const Kernels& reference, const Kernels& candidate,
-                                    const PlaneInput& input, Random& random,
-                                    KernelDifference* difference) {
+                                    const PlaneInput& input, std::uint32_t ties,
+                                    SteeredRandom& random, KernelDifference* difference) {
   constexpr std::uint32_t kEveryLane = 0xffffffffu;
   PlaneOutput output;
   for (std::uint32_t queries = 1; queries <= simd::kScanQueries; ++queries) {
@@ -153,7 +167,7 @@ struct PlaneOutput {
     }
   }
   const PlaneOutput every = output;
-  for (std::uint32_t i = 0; i < 8; ++i) {
+  for (std::uint32_t i = 0; i < ties; ++i) {
     const std::uint32_t row = random.below(input.blocks * kBlockRows);
     // A tie: a row's own bound as the threshold; then its neighbours, and a single lane.
     const std::uint32_t queries = 1 + random.below(simd::kScanQueries);
@@ -177,7 +191,7 @@ constexpr const char* kCodePatternNames[] = {"random",   "zero",    "full",
                                              "dominant", "extreme", "negative"};
 
 struct CodeInput {
-  CodeInput(std::uint32_t coded_dim, CodePattern pattern, Random& random)
+  CodeInput(std::uint32_t coded_dim, CodePattern pattern, SteeredRandom& random)
       : groups(coded_dim / 4),
         half_chunks(static_cast<std::uint32_t>(divide_up(groups / 2, simd::kChunkGroups))),
         plane(groups * simd::kGroupBytes, random, random.below(2) * 32),
@@ -224,7 +238,8 @@ struct CodeInput {
 };
 
 // Levels are random rather than ascending: no kernel may depend on more than the header says.
-[[nodiscard]] simd::Levels random_levels(std::uint32_t bits, CodePattern pattern, Random& random) {
+[[nodiscard]] simd::Levels random_levels(std::uint32_t bits, CodePattern pattern,
+                                         SteeredRandom& random) {
   simd::Levels levels;
   levels.bits = bits;
   const std::uint32_t count = 1u << (bits - 1);
@@ -242,7 +257,7 @@ struct CodeInput {
 
 [[nodiscard]] bool same_code_dots(const Kernels& reference, const Kernels& candidate,
                                   const CodeInput& input, std::uint32_t bits, CodePattern pattern,
-                                  Random& random, KernelDifference* difference) {
+                                  SteeredRandom& random, KernelDifference* difference) {
   const simd::Levels levels = random_levels(bits, pattern, random);
   GuardedArray<std::uint8_t> rest(std::size_t{input.groups} * (bits - 1) / 2, random);
   if (pattern == CodePattern::kZero) rest.fill(0);
@@ -266,7 +281,7 @@ struct CodeInput {
 
 [[nodiscard]] bool same_code_dots_of_block(const Kernels& reference, const Kernels& candidate,
                                            const CodeInput& input, std::uint32_t bits,
-                                           CodePattern pattern, Random& random,
+                                           CodePattern pattern, SteeredRandom& random,
                                            KernelDifference* difference) {
   const simd::Levels levels = random_levels(bits, pattern, random);
   const std::size_t rest_bytes = std::size_t{input.groups} * (bits - 1) / 2;
@@ -300,7 +315,7 @@ constexpr const char* kVectorPatternNames[] = {"random",   "signed zeros", "domi
                                                "denormal", "large",        "ties"};
 
 void fill_vector(GuardedArray<float>& vector, VectorPattern pattern, const simd::Levels* levels,
-                 Random& random) {
+                 SteeredRandom& random) {
   const auto count = static_cast<std::uint32_t>(vector.size());
   const std::uint32_t dominant = random.below(count);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -319,7 +334,7 @@ void fill_vector(GuardedArray<float>& vector, VectorPattern pattern, const simd:
   }
 }
 
-void set_thresholds(simd::Levels& levels, std::uint32_t coded_dim, Random& random) {
+void set_thresholds(simd::Levels& levels, std::uint32_t coded_dim, SteeredRandom& random) {
   const std::uint32_t count = (1u << (levels.bits - 1)) - 1;
   const float width = 1.0f / std::sqrt(static_cast<float>(coded_dim));
   for (float& threshold : levels.thresholds) threshold = kInfinity;
@@ -332,7 +347,7 @@ void set_thresholds(simd::Levels& levels, std::uint32_t coded_dim, Random& rando
 
 [[nodiscard]] bool same_quantise(const Kernels& reference, const Kernels& candidate,
                                  const GuardedArray<float>& vector, const simd::Levels& levels,
-                                 Random& random, KernelDifference* difference) {
+                                 SteeredRandom& random, KernelDifference* difference) {
   const auto coded_dim = static_cast<std::uint32_t>(vector.size());
   GuardedArray<std::uint8_t> expected(coded_dim, random);
   GuardedArray<std::uint8_t> actual(coded_dim, random);
@@ -360,6 +375,106 @@ void set_thresholds(simd::Levels& levels, std::uint32_t coded_dim, Random& rando
   return true;
 }
 
+using BitsList = std::span<const std::uint32_t>;
+
+[[nodiscard]] KernelDifference start(const char* kernel, const char* input, std::uint32_t length) {
+  KernelDifference difference;
+  difference.kernel = kernel;
+  difference.input = input;
+  difference.coded_dim = length;
+  return difference;
+}
+
+// One kernel on one input of a pattern, all of it drawn from `random`.
+
+[[nodiscard]] KernelDifference plane_scan_on(const Kernels& reference, const Kernels& candidate,
+                                             std::uint32_t coded_dim, PlanePattern pattern,
+                                             std::uint32_t ties, SteeredRandom& random) {
+  auto difference =
+      start("plane_scan", kPlanePatternNames[static_cast<int>(pattern)], coded_dim);
+  const PlaneInput input(coded_dim, pattern, random);
+  difference.found = !same_plane_scans(reference, candidate, input, ties, random, &difference);
+  return difference;
+}
+
+[[nodiscard]] KernelDifference code_dot_on(const Kernels& reference, const Kernels& candidate,
+                                           std::uint32_t coded_dim, CodePattern pattern,
+                                           BitsList list, SteeredRandom& random) {
+  auto difference = start("code_dot", kCodePatternNames[static_cast<int>(pattern)], coded_dim);
+  const CodeInput input(coded_dim, pattern, random);
+  for (std::size_t i = 0; i < list.size() && !difference.found; ++i) {
+    difference.found =
+        !same_code_dots(reference, candidate, input, list[i], pattern, random, &difference);
+  }
+  return difference;
+}
+
+[[nodiscard]] KernelDifference code_dots_on(const Kernels& reference, const Kernels& candidate,
+                                            std::uint32_t coded_dim, CodePattern pattern,
+                                            BitsList list, SteeredRandom& random) {
+  auto difference = start("code_dots", kCodePatternNames[static_cast<int>(pattern)], coded_dim);
+  if (coded_dim > 1024 && pattern != CodePattern::kExtreme) return difference;  // slow reference
+  const CodeInput input(coded_dim, pattern, random);
+  for (std::size_t i = 0; i < list.size() && !difference.found; ++i) {
+    difference.found = !same_code_dots_of_block(reference, candidate, input, list[i], pattern,
+                                                random, &difference);
+  }
+  return difference;
+}
+
+[[nodiscard]] KernelDifference fwht_on(const Kernels& reference, const Kernels& candidate,
+                                       std::uint32_t length, VectorPattern pattern,
+                                       SteeredRandom& random) {
+  auto difference = start("fwht", kVectorPatternNames[static_cast<int>(pattern)], length);
+  GuardedArray<float> expected(length, random);
+  GuardedArray<float> actual(length, random);
+  fill_vector(expected, pattern, nullptr, random);
+  std::memcpy(actual.data(), expected.data(), length * sizeof(float) + simd::kOverread);
+  const float scale = 1.0f / std::sqrt(static_cast<float>(length));
+  reference.fwht(expected.data(), length, scale);
+  candidate.fwht(actual.data(), length, scale);
+  for (std::uint32_t j = 0; j < length + simd::kOverread / sizeof(float); ++j) {
+    difference.index = j;
+    difference.expected = raw_bits(expected[j]);
+    difference.actual = raw_bits(actual[j]);
+    difference.found = difference.expected != difference.actual;
+    if (difference.found) break;
+  }
+  return difference;
+}
+
+[[nodiscard]] KernelDifference quantise_on(const Kernels& reference, const Kernels& candidate,
+                                           std::uint32_t coded_dim, VectorPattern pattern,
+                                           BitsList list, SteeredRandom& random) {
+  auto difference = start("quantise", kVectorPatternNames[static_cast<int>(pattern)], coded_dim);
+  for (std::size_t i = 0; i < list.size() && !difference.found; ++i) {
+    simd::Levels levels = random_levels(list[i], CodePattern::kRandom, random);
+    set_thresholds(levels, coded_dim, random);
+    GuardedArray<float> vector(coded_dim, random);
+    fill_vector(vector, pattern, &levels, random);
+    difference.bits = list[i];
+    difference.found = !same_quantise(reference, candidate, vector, levels, random, &difference);
+  }
+  return difference;
+}
+
+// Every pattern, each with a generator of its own.
+template <class Pattern, class Check>
+[[nodiscard]] KernelDifference every_pattern(std::uint64_t seed, Pattern end, Check check) {
+  KernelDifference difference;
+  for (int i = 0; i < static_cast<int>(end) && !difference.found; ++i) {
+    SteeredRandom random(mix64(seed + static_cast<std::uint64_t>(i)));
+    difference = check(static_cast<Pattern>(i), random);
+    difference.seed = seed;
+  }
+  return difference;
+}
+
+template <class Pattern>
+[[nodiscard]] Pattern draw(Pattern end, SteeredRandom& random) {
+  return static_cast<Pattern>(random.below(static_cast<std::uint64_t>(end)));
+}
+
 }  // namespace
 
 std::string describe(const KernelDifference& difference) {
@@ -376,109 +491,60 @@ std::string describe(const KernelDifference& difference) {
 
 KernelDifference check_plane_scan(const Kernels& reference, const Kernels& candidate,
                                   std::uint32_t coded_dim, std::uint64_t seed) {
-  KernelDifference difference;
-  difference.kernel = "plane_scan";
-  difference.seed = seed;
-  difference.coded_dim = coded_dim;
-  for (int i = 0; i < static_cast<int>(PlanePattern::kCount); ++i) {
-    Random random(mix64(seed + static_cast<std::uint64_t>(i)));
-    const PlaneInput input(coded_dim, static_cast<PlanePattern>(i), random);
-    difference.input = kPlanePatternNames[i];
-    difference.found = !same_plane_scans(reference, candidate, input, random, &difference);
-    if (difference.found) return difference;
-  }
-  return difference;
+  return every_pattern(seed, PlanePattern::kCount, [&](PlanePattern pattern, auto& random) {
+    return plane_scan_on(reference, candidate, coded_dim, pattern, 8, random);
+  });
 }
 
 KernelDifference check_code_dot(const Kernels& reference, const Kernels& candidate,
                                 std::uint32_t coded_dim, std::uint64_t seed) {
-  KernelDifference difference;
-  difference.kernel = "code_dot";
-  difference.seed = seed;
-  difference.coded_dim = coded_dim;
-  for (int i = 0; i < static_cast<int>(CodePattern::kCount); ++i) {
-    Random random(mix64(seed + static_cast<std::uint64_t>(i)));
-    const auto pattern = static_cast<CodePattern>(i);
-    const CodeInput input(coded_dim, pattern, random);
-    difference.input = kCodePatternNames[i];
-    for (const std::uint32_t bits : kAllBits) {
-      difference.found =
-          !same_code_dots(reference, candidate, input, bits, pattern, random, &difference);
-      if (difference.found) return difference;
-    }
-  }
-  return difference;
+  return every_pattern(seed, CodePattern::kCount, [&](CodePattern pattern, auto& random) {
+    return code_dot_on(reference, candidate, coded_dim, pattern, kAllBits, random);
+  });
 }
 
 KernelDifference check_code_dots(const Kernels& reference, const Kernels& candidate,
                                  std::uint32_t coded_dim, std::uint64_t seed) {
-  KernelDifference difference;
-  difference.kernel = "code_dots";
-  difference.seed = seed;
-  difference.coded_dim = coded_dim;
-  for (int i = 0; i < static_cast<int>(CodePattern::kCount); ++i) {
-    Random random(mix64(seed + static_cast<std::uint64_t>(i)));
-    const auto pattern = static_cast<CodePattern>(i);
-    const CodeInput input(coded_dim, pattern, random);
-    difference.input = kCodePatternNames[i];
-    if (coded_dim > 1024 && pattern != CodePattern::kExtreme) continue;  // the reference is slow
-    for (const std::uint32_t bits : kAllBits) {
-      difference.found = !same_code_dots_of_block(reference, candidate, input, bits, pattern,
-                                                  random, &difference);
-      if (difference.found) return difference;
-    }
-  }
-  return difference;
+  return every_pattern(seed, CodePattern::kCount, [&](CodePattern pattern, auto& random) {
+    return code_dots_on(reference, candidate, coded_dim, pattern, kAllBits, random);
+  });
 }
 
 KernelDifference check_fwht(const Kernels& reference, const Kernels& candidate,
                             std::uint32_t length, std::uint64_t seed) {
-  KernelDifference difference;
-  difference.kernel = "fwht";
-  difference.seed = seed;
-  difference.coded_dim = length;
-  for (int i = 0; i < static_cast<int>(VectorPattern::kTies); ++i) {
-    Random random(mix64(seed + static_cast<std::uint64_t>(i)));
-    GuardedArray<float> expected(length, random);
-    GuardedArray<float> actual(length, random);
-    fill_vector(expected, static_cast<VectorPattern>(i), nullptr, random);
-    std::memcpy(actual.data(), expected.data(), length * sizeof(float) + simd::kOverread);
-    const float scale = 1.0f / std::sqrt(static_cast<float>(length));
-    reference.fwht(expected.data(), length, scale);
-    candidate.fwht(actual.data(), length, scale);
-    difference.input = kVectorPatternNames[i];
-    for (std::uint32_t j = 0; j < length + simd::kOverread / sizeof(float); ++j) {
-      difference.index = j;
-      difference.expected = raw_bits(expected[j]);
-      difference.actual = raw_bits(actual[j]);
-      difference.found = difference.expected != difference.actual;
-      if (difference.found) return difference;
-    }
-  }
-  return difference;
+  return every_pattern(seed, VectorPattern::kTies, [&](VectorPattern pattern, auto& random) {
+    return fwht_on(reference, candidate, length, pattern, random);
+  });
 }
 
 KernelDifference check_quantise(const Kernels& reference, const Kernels& candidate,
                                 std::uint32_t coded_dim, std::uint64_t seed) {
-  KernelDifference difference;
-  difference.kernel = "quantise";
-  difference.seed = seed;
-  difference.coded_dim = coded_dim;
-  for (int i = 0; i < static_cast<int>(VectorPattern::kCount); ++i) {
-    Random random(mix64(seed + static_cast<std::uint64_t>(i)));
-    difference.input = kVectorPatternNames[i];
-    for (const std::uint32_t bits : kAllBits) {
-      simd::Levels levels = random_levels(bits, CodePattern::kRandom, random);
-      set_thresholds(levels, coded_dim, random);
-      GuardedArray<float> vector(coded_dim, random);
-      fill_vector(vector, static_cast<VectorPattern>(i), &levels, random);
-      difference.bits = bits;
-      difference.found =
-          !same_quantise(reference, candidate, vector, levels, random, &difference);
-      if (difference.found) return difference;
-    }
+  return every_pattern(seed, VectorPattern::kCount, [&](VectorPattern pattern, auto& random) {
+    return quantise_on(reference, candidate, coded_dim, pattern, kAllBits, random);
+  });
+}
+
+KernelDifference check_drawn_kernel(const Kernels& reference, const Kernels& candidate,
+                                    SteeredRandom& random) {
+  const std::uint32_t kernel = random.below(5);
+  // Mostly so few groups that chosen bytes can fill them; now and then up to the limit.
+  const std::uint32_t coded_dim = 8 * (1 + random.below(random.below(16) == 0 ? 2048 : 32));
+  const BitsList bits(kAllBits + random.below(std::size(kAllBits)), 1);
+  if (kernel == 0) {
+    const auto pattern = draw(PlanePattern::kCount, random);
+    return plane_scan_on(reference, candidate, coded_dim, pattern, 1, random);
   }
-  return difference;
+  if (kernel <= 2) {
+    const auto pattern = draw(CodePattern::kCount, random);
+    return kernel == 1 ? code_dot_on(reference, candidate, coded_dim, pattern, bits, random)
+                       : code_dots_on(reference, candidate, coded_dim, pattern, bits, random);
+  }
+  if (kernel == 3) {
+    const auto pattern = draw(VectorPattern::kTies, random);
+    return fwht_on(reference, candidate, 8u << random.below(12), pattern, random);
+  }
+  const auto pattern = draw(VectorPattern::kCount, random);
+  return quantise_on(reference, candidate, coded_dim, pattern, bits, random);
 }
 
 KernelDifference check_kernels(const Kernels& reference, const Kernels& candidate,
@@ -486,7 +552,7 @@ KernelDifference check_kernels(const Kernels& reference, const Kernels& candidat
   constexpr std::uint32_t kEdges[] = {8,   16,  24,  32,  40,  56,   64,   72,   96,   104,  120,
                                       128, 136, 384, 512, 768, 1016, 1032, 1536, 4160, 4168, 16384};
   constexpr std::uint32_t kRandomDims = 24;
-  Random random(seed);
+  SteeredRandom random(seed);
   KernelDifference difference;
   const auto differs = [&](const KernelDifference& found) {
     difference = found;

@@ -1,9 +1,9 @@
 // Compares two tables of kernels, bit by bit, over edge cases and random input. Free of any test
-// framework, so that a WebAssembly module can run it too.
+// framework, so that a fuzzer can run it too.
 //
 // Thread safety: pure functions; each call allocates its own input.
-// I1: every array that a kernel gets ends exactly simd::kOverread bytes before its allocation does,
-//     so that AddressSanitizer sees a kernel that reads further.
+// I1: every array that a kernel gets ends exactly simd::kOverread bytes before memory that may not
+//     be touched: a kernel that reads further stops the program.
 // I2: what lies beyond an array is random.
 #pragma once
 
@@ -13,6 +13,8 @@
 #include "simd/kernels.hpp"
 
 namespace vicinal::test {
+
+class SteeredRandom;
 
 // The first place where two kernels differ.
 struct KernelDifference {
@@ -50,5 +52,10 @@ struct KernelDifference {
 // All of the above over the edge dimensions, every transform length, and 24 random dimensions.
 [[nodiscard]] KernelDifference check_kernels(const simd::Kernels& reference,
                                              const simd::Kernels& candidate, std::uint64_t seed);
+
+// One kernel on one input, which and what drawn from `random`: whoever chooses its bytes, steers.
+[[nodiscard]] KernelDifference check_drawn_kernel(const simd::Kernels& reference,
+                                                  const simd::Kernels& candidate,
+                                                  SteeredRandom& random);
 
 }  // namespace vicinal::test

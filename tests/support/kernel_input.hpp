@@ -1,36 +1,64 @@
 // Arrays and patterns that the kernel comparison feeds to both sides.
 //
-// Thread safety: a GuardedArray belongs to one thread; the functions are pure.
-// I1: a GuardedArray is aligned to 64 bytes, plus `skew` when asked, and followed by exactly
-//     simd::kOverread random bytes.
+// Thread safety: a GuardedArray and a SteeredRandom belong to one thread; the functions are pure.
+// I1: a GuardedArray is followed by exactly simd::kOverread random bytes, and those by a guard.
+//     With AddressSanitizer it is aligned to 64 bytes, plus `skew`; else its end decides.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <new>
 
 #include "base/bits.hpp"
 #include "base/random.hpp"
 #include "simd/kernels.hpp"
+#include "support/guarded_memory.hpp"
 
 namespace vicinal::test {
+
+// A seeded generator whose first numbers somebody may choose, byte by byte: a fuzzer.
+class SteeredRandom {
+ public:
+  explicit SteeredRandom(std::uint64_t seed) noexcept : random_(seed) {}
+  SteeredRandom(const std::uint8_t* chosen, std::size_t count, std::uint64_t seed) noexcept
+      : chosen_(chosen), left_(count), random_(seed) {}
+
+  [[nodiscard]] std::uint64_t next() noexcept {
+    return left_ == 0 ? random_.next() : take(sizeof(std::uint64_t));
+  }
+
+  // In [0, bound) for 1 <= bound <= 2^32; of chosen bytes it takes no more than it needs.
+  [[nodiscard]] std::uint32_t below(std::uint64_t bound) noexcept {
+    if (left_ == 0) return random_.below(bound);
+    std::size_t bytes = 0;
+    while (bytes < sizeof bound && (bound - 1) >> (8 * bytes) != 0) ++bytes;
+    return static_cast<std::uint32_t>(take(bytes) % bound);
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t take(std::size_t bytes) noexcept {
+    std::uint64_t value = 0;
+    for (; bytes > 0 && left_ > 0; --bytes, --left_) value = value << 8 | *chosen_++;
+    return value;
+  }
+
+  const std::uint8_t* chosen_ = nullptr;
+  std::size_t left_ = 0;
+  Random random_;
+};
 
 template <class T>
 class GuardedArray {
  public:
-  GuardedArray(std::size_t count, Random& random, std::size_t skew = 0)
-      : count_(count), bytes_(skew + count * sizeof(T) + simd::kOverread) {
-    memory_ = static_cast<std::uint8_t*>(
-        ::operator new(bytes_, std::align_val_t{simd::kAlignment}));
+  GuardedArray(std::size_t count, SteeredRandom& random, std::size_t skew = 0)
+      : count_(count),
+        bytes_(skew + count * sizeof(T) + simd::kOverread),
+        memory_(bytes_),
+        values_(reinterpret_cast<T*>(memory_.data() + skew)) {
     for (std::size_t i = 0; i < bytes_; ++i) {
-      memory_[i] = static_cast<std::uint8_t>(random.below(256));
+      memory_.data()[i] = static_cast<std::uint8_t>(random.below(256));
     }
-    values_ = reinterpret_cast<T*>(memory_ + skew);
   }
-  ~GuardedArray() { ::operator delete(memory_, std::align_val_t{simd::kAlignment}); }
-  GuardedArray(const GuardedArray&) = delete;
-  GuardedArray& operator=(const GuardedArray&) = delete;
 
   [[nodiscard]] T* data() noexcept { return values_; }
   [[nodiscard]] const T* data() const noexcept { return values_; }
@@ -46,17 +74,22 @@ class GuardedArray {
  private:
   std::size_t count_;
   std::size_t bytes_;
-  std::uint8_t* memory_ = nullptr;
-  T* values_ = nullptr;
+  GuardedMemory memory_;
+  T* values_;
 };
 
 // Uniform in [-1, 1), a multiple of 2^-23.
-[[nodiscard]] inline float random_unit(Random& random) noexcept {
+[[nodiscard]] inline float random_unit(SteeredRandom& random) noexcept {
   const auto integer = static_cast<std::int32_t>(random.below(1u << 24)) - (1 << 23);
   return static_cast<float>(integer) / static_cast<float>(1 << 23);
 }
 
-[[nodiscard]] inline std::int32_t random_between(Random& random, std::int32_t low,
+// Of any bits: infinities, denormals and what is not a number, too.
+[[nodiscard]] inline float any_float(SteeredRandom& random) noexcept {
+  return bit_cast<float>(random.below(std::uint64_t{1} << 32));
+}
+
+[[nodiscard]] inline std::int32_t random_between(SteeredRandom& random, std::int32_t low,
                                                  std::int32_t high) noexcept {
   return low + static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(high - low) + 1u));
 }
