@@ -23,11 +23,10 @@ namespace vicinal::test {
 
 GuardedMemory::GuardedMemory(std::size_t bytes)
     : mapping_(::operator new(bytes, std::align_val_t{simd::kAlignment})),
-      mapping_bytes_(bytes),
       data_(static_cast<std::uint8_t*>(mapping_)) {}
 
 GuardedMemory::~GuardedMemory() {
-  ::operator delete(mapping_, mapping_bytes_, std::align_val_t{simd::kAlignment});
+  ::operator delete(mapping_, std::align_val_t{simd::kAlignment});
 }
 
 #else

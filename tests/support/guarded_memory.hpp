@@ -21,7 +21,7 @@ class GuardedMemory {
 
  private:
   void* mapping_ = nullptr;
-  std::size_t mapping_bytes_ = 0;
+  [[maybe_unused]] std::size_t mapping_bytes_ = 0;
   std::uint8_t* data_ = nullptr;
 };
 
