@@ -46,6 +46,12 @@ export async function buildWasm() {
   for (const preset of ['wasm', 'wasm-scalar', 'wasm-single']) await buildPreset(preset);
 }
 
+/** Modules that tests/web runs, in build/wasm, which buildWasm has configured. */
+export async function buildWasmTests() {
+  say('build: wasm-tests');
+  await mustRun('cmake', ['--build', '--preset', 'wasm-tests', '-j', JOBS]);
+}
+
 /** The TypeScript of web/src: dist. */
 export async function buildTypes() {
   say('build: types');

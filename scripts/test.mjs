@@ -3,7 +3,9 @@
 // --full (npm run test:full) sets VICINAL_TEST_SCALE=20: randomised tests run that many times
 // longer.
 import { mkdirSync, rmSync } from 'node:fs';
-import { buildNative, buildPreset, buildTypes, buildWasm } from './build.mjs';
+import {
+  buildNative, buildPreset, buildTypes, buildWasm, buildWasmTests,
+} from './build.mjs';
 import { runModels } from './lib/models.mjs';
 import { Refusal, capture, inRoot, run, runMain, say } from './lib/process.mjs';
 import { countJunit, countStage, countVitest } from './lib/results.mjs';
@@ -65,7 +67,7 @@ const STAGES = {
 
 const BUILDS = {
   native: buildNative,
-  package: async () => { await buildWasm(); await buildTypes(); },
+  package: async () => { await buildWasm(); await buildWasmTests(); await buildTypes(); },
   asan: () => buildPreset('asan'),
   fuzz: () => buildPreset('fuzz'),
   aarch64: () => buildPreset('aarch64'),

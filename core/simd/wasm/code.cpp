@@ -1,23 +1,8 @@
 #include "simd/wasm/code_kernel.hpp"
+#include "simd/wasm/simd128.hpp"
 
 namespace vicinal::simd::wasm {
 namespace {
-
-struct Simd128 {
-  [[nodiscard]] static inline v128_t look_up(v128_t table, v128_t index) {
-    return wasm_i8x16_swizzle(table, index);
-  }
-
-  // Rejected: bytes times bytes to words (extmul), two instructions more.
-  [[nodiscard]] static inline v128_t add_products(v128_t sum, v128_t level,
-                                                  const std::int8_t* values) {
-    const v128_t low =
-        wasm_i32x4_dot_i16x8(wasm_u16x8_extend_low_u8x16(level), wasm_i16x8_load8x8(values));
-    const v128_t high =
-        wasm_i32x4_dot_i16x8(wasm_u16x8_extend_high_u8x16(level), wasm_i16x8_load8x8(values + 8));
-    return wasm_i32x4_add(sum, wasm_i32x4_add(low, high));
-  }
-};
 
 [[nodiscard]] inline v128_t interleave8_high(v128_t a, v128_t b) {
   return wasm_i8x16_shuffle(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);

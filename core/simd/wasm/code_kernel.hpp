@@ -28,8 +28,8 @@ template <int kFrom, int kTo>
 
 // The row's bytes of four groups of its block's plane, in the lowest four bytes.
 [[nodiscard]] inline v128_t gather_four(const std::uint8_t* row_plane) {
-  const v128_t a = interleave8(wasm_v128_load32_zero(row_plane),
-                               wasm_v128_load32_zero(row_plane + kGroupBytes));
+  const v128_t a =
+      interleave8(wasm_v128_load32_zero(row_plane), wasm_v128_load32_zero(row_plane + kGroupBytes));
   const v128_t b = interleave8(wasm_v128_load32_zero(row_plane + 2 * kGroupBytes),
                                wasm_v128_load32_zero(row_plane + 3 * kGroupBytes));
   return wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
@@ -61,7 +61,9 @@ struct Rest {
       : groups(groups_all),
         four(rest + half * (groups / 2)),
         two(kBits == 8 ? four + 2 * groups : four),
-        one(kBits == 8 ? rest + 3 * groups : kBits == 4 ? rest + groups : rest),
+        one(kBits == 8   ? rest + 3 * groups
+            : kBits == 4 ? rest + groups
+                         : rest),
         one_shift(4 * half) {}
 
   inline void load(std::uint32_t at, Chunk& chunk) const {
@@ -165,9 +167,9 @@ template <class Ops, std::uint32_t kBits>
   const std::uint32_t half_groups = query.groups / 2;
   const v128_t first = narrow_half<Ops, kBits>(
       row_plane, sign_shift, Rest<kBits>(rest, query.groups, 0), table, query.values8);
-  const v128_t second = narrow_half<Ops, kBits>(
-      row_plane + half_groups * kGroupBytes, sign_shift, Rest<kBits>(rest, query.groups, 1), table,
-      query.values8 + query.half_chunks * kChunkValues);
+  const v128_t second = narrow_half<Ops, kBits>(row_plane + half_groups * kGroupBytes, sign_shift,
+                                                Rest<kBits>(rest, query.groups, 1), table,
+                                                query.values8 + query.half_chunks * kChunkValues);
   const v128_t sum = wasm_i32x4_add(first, second);
   const std::int32_t biased = wasm_i32x4_extract_lane(sum, 0) + wasm_i32x4_extract_lane(sum, 1) +
                               wasm_i32x4_extract_lane(sum, 2) + wasm_i32x4_extract_lane(sum, 3);

@@ -14,6 +14,8 @@
 
 namespace vicinal::simd::wasm_relaxed {
 
+void plane_scan(const PlaneBlocks& blocks, const PlaneScan* scans, std::uint32_t queries) noexcept;
+
 // Up to 4 bits.
 template <std::uint32_t kBits>
 std::int64_t code_dot(const std::uint8_t* plane, std::uint32_t lane, const std::uint8_t* rest,

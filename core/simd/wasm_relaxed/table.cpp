@@ -7,10 +7,10 @@ namespace vicinal::simd::wasm_relaxed {
 
 constinit const Kernels kKernels = {
     "wasm_relaxed",
-    wasm::plane_scan,
+    plane_scan,
     {code_dot<1>, code_dot<2>, code_dot<3>, code_dot<4>, wasm::code_dot<8>},
-    {each_lane<code_dot<1>>, each_lane<code_dot<2>>, each_lane<code_dot<3>>,
-     each_lane<code_dot<4>>, each_lane<wasm::code_dot<8>>},
+    {each_lane<code_dot<1>>, each_lane<code_dot<2>>, each_lane<code_dot<3>>, each_lane<code_dot<4>>,
+     each_lane<wasm::code_dot<8>>},
     wasm::fwht,
     wasm::quantise,
 };
