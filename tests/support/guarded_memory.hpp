@@ -2,7 +2,7 @@
 //
 // Thread safety: an object belongs to one thread.
 // I1: the byte after the last lies on a page that may not be touched, or, in a build with
-//     AddressSanitizer, in its red zone: it watches the beginning, too.
+//     AddressSanitizer, in its red zone: it watches the beginning, too. In WebAssembly nobody does.
 #pragma once
 
 #include <cstddef>

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "simd/kernels.hpp"
+#include "support/kernel_defects.hpp"
 
 #define VIC_TEST_EXPORT(name) __attribute__((export_name(#name), used))
 
@@ -42,11 +43,16 @@ class Text {
 
 Text text;
 
-// A kernel of this build with a defect, for the negative control.
-vicinal::simd::QuantiseSums quantise_one_less(const float* u, std::uint32_t coded_dim,
-                                              const vicinal::simd::Levels& levels,
-                                              std::uint8_t* codes) {
-  return vicinal::simd::find_kernels("scalar")->quantise(u, coded_dim - 1, levels, codes);
+const char* difference(const vicinal::simd::Kernels& candidate, std::uint32_t seed) {
+  const vicinal::test::KernelDifference found =
+      vicinal::test::check_kernels(*vicinal::simd::find_kernels("scalar"), candidate, seed);
+  text.clear();
+  if (found.found) {
+    text << found.kernel << ", input " << found.input << ", seed " << found.seed << ": length "
+         << found.coded_dim << ", bits " << found.bits << ", lane " << found.lane << ", output "
+         << found.index << ": expected " << found.expected << ", got " << found.actual;
+  }
+  return text.get();
 }
 
 }  // namespace
@@ -58,20 +64,23 @@ VIC_TEST_EXPORT(best) const char* best() {
   return (text.clear() << vicinal::simd::best_kernels().name).get();
 }
 
-// Compares the fastest table with the scalar one: an empty text, or the first difference.
-VIC_TEST_EXPORT(compare) const char* compare(std::uint32_t seed, std::uint32_t defect) {
-  const vicinal::simd::Kernels& reference = *vicinal::simd::find_kernels("scalar");
-  vicinal::simd::Kernels candidate = vicinal::simd::best_kernels();
-  if (defect != 0) candidate.quantise = quantise_one_less;
-  const vicinal::test::KernelDifference found =
-      vicinal::test::check_kernels(reference, candidate, seed);
-  text.clear();
-  if (found.found) {
-    text << found.kernel << ", input " << found.input << ", seed " << found.seed << ": length "
-         << found.coded_dim << ", bits " << found.bits << ", lane " << found.lane << ", output "
-         << found.index << ": expected " << found.expected << ", got " << found.actual;
-  }
-  return text.get();
+VIC_TEST_EXPORT(defects) std::uint32_t defects() {
+  return static_cast<std::uint32_t>(vicinal::test::kernel_defects().size());
+}
+
+// The kernel that a defect is in.
+VIC_TEST_EXPORT(defect_kernel) const char* defect_kernel(std::uint32_t defect) {
+  return (text.clear() << vicinal::test::kernel_defects()[defect].kernel).get();
+}
+
+// Compares the fastest table with the scalar one, or one with a defect: an empty text, or the first
+// difference.
+VIC_TEST_EXPORT(compare) const char* compare(std::uint32_t seed) {
+  return difference(vicinal::simd::best_kernels(), seed);
+}
+VIC_TEST_EXPORT(compare_defect)
+const char* compare_defect(std::uint32_t seed, std::uint32_t defect) {
+  return difference(vicinal::test::kernel_defects()[defect].kernels, seed);
 }
 
 }  // extern "C"
