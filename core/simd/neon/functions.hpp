@@ -4,6 +4,7 @@
 // I1: the same bits as the scalar reference.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "simd/kernels.hpp"
@@ -16,6 +17,11 @@ void plane_scan(const PlaneBlocks& blocks, const PlaneScan* scans,
 template <std::uint32_t kBits>
 std::int64_t code_dot(const std::uint8_t* plane, std::uint32_t lane, const std::uint8_t* rest,
                       const CodeQuery& query, const Levels& levels) noexcept;
+
+template <std::uint32_t kBits>
+void code_dots(const std::uint8_t* plane, std::uint32_t lanes, const std::uint8_t* rests,
+               std::size_t rest_bytes, const CodeQuery& query, const Levels& levels,
+               std::int64_t* dots) noexcept;
 
 void fwht(float* x, std::uint32_t n, float scale) noexcept;
 

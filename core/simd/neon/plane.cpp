@@ -9,18 +9,19 @@ constexpr std::uint32_t kHalfRows = kBlockRows / 2;
 // Sums of 63 stay below 65,536 for 1,040 groups; 1,024 is a whole number of steps of four.
 constexpr std::uint32_t kSpanGroups = 1024;
 
-// Bytes of four lookups at most: rows 0..15 in `low`, 16..31 in `high`.
-struct Lookups {
-  uint8x16_t low;
-  uint8x16_t high;
-};
+// Four groups' signs as indices of lookups, the same for every query.
+struct Indices {
+  explicit Indices(const std::uint8_t* plane) {
+    for (std::uint32_t step = 0; step < 4; ++step) {
+      const uint8x16_t signs = vld1q_u8(plane + step * kGroupBytes);
+      low[step] = vandq_u8(signs, vdupq_n_u8(15));
+      high[step] = vshrq_n_u8(signs, 4);
+    }
+  }
 
-[[nodiscard]] inline Lookups look_up(const std::uint8_t* plane, const std::uint8_t* tables) {
-  const uint8x16_t signs = vld1q_u8(plane);
-  const uint8x16_t table = vld1q_u8(tables);
-  return {vqtbl1q_u8(table, vandq_u8(signs, vdupq_n_u8(15))),
-          vqtbl1q_u8(table, vshrq_n_u8(signs, 4))};
-}
+  uint8x16_t low[4];   // rows 0..15
+  uint8x16_t high[4];  // rows 16..31
+};
 
 // u16 sums of 16 rows, in order.
 struct Words {
@@ -33,54 +34,73 @@ struct Words {
   }
 };
 
+// The sums of a span of groups for one query: rows 0..15 in `low`, 16..31 in `high`.
+struct SpanSums {
+  Words low;
+  Words high;
+
+  // Four lookups fit a byte.
+  inline void add(const Indices& indices, const std::uint8_t* tables) {
+    const uint8x16_t first = vld1q_u8(tables);
+    uint8x16_t low_sum = vqtbl1q_u8(first, indices.low[0]);
+    uint8x16_t high_sum = vqtbl1q_u8(first, indices.high[0]);
+    for (std::uint32_t step = 1; step < 4; ++step) {
+      const uint8x16_t table = vld1q_u8(tables + step * kGroupBytes);
+      low_sum = vaddq_u8(low_sum, vqtbl1q_u8(table, indices.low[step]));
+      high_sum = vaddq_u8(high_sum, vqtbl1q_u8(table, indices.high[step]));
+    }
+    low.add(low_sum);
+    high.add(high_sum);
+  }
+};
+
 // Adds 16 rows' sums in order.
-inline void add_words(const Words& words, uint32x4_t (&sums)[4]) {
+inline void add_words(const Words& words, uint32x4_t* sums) {
   sums[0] = vaddw_u16(sums[0], vget_low_u16(words.first));
   sums[1] = vaddw_high_u16(sums[1], words.first);
   sums[2] = vaddw_u16(sums[2], vget_low_u16(words.second));
   sums[3] = vaddw_high_u16(sums[3], words.second);
 }
 
-// Rows 4i .. 4i + 3 in low[i], 16 + 4i .. 19 + 4i in high[i].
+// Rows 4i .. 4i + 3 in rows[i].
 struct Sums {
-  uint32x4_t low[4];
-  uint32x4_t high[4];
+  uint32x4_t rows[kBlockRows / 4];
 };
 
-[[nodiscard]] inline Sums sum_groups(const std::uint8_t* plane, const PlaneQuery& query) {
-  const uint32x4_t zero = vdupq_n_u32(0);
-  Sums sums = {{zero, zero, zero, zero}, {zero, zero, zero, zero}};
-  const std::uint8_t* tables = query.tables;
-  for (std::uint32_t done = 0; done < query.groups; done += kSpanGroups) {
-    const std::uint32_t left = query.groups - done;
-    const std::uint8_t* const end =
-        plane + (left < kSpanGroups ? left : kSpanGroups) * kGroupBytes;
-    Words low;
-    Words high;
-    // Padded to a multiple of four groups by zero tables.
-    do {
-      Lookups four = look_up(plane, tables);
-      for (std::uint32_t step = 1; step < 4; ++step) {
-        const Lookups next = look_up(plane + step * kGroupBytes, tables + step * kGroupBytes);
-        four.low = vaddq_u8(four.low, next.low);
-        four.high = vaddq_u8(four.high, next.high);
-      }
-      low.add(four.low);
-      high.add(four.high);
-      plane += 4 * kGroupBytes;
-      tables += 4 * kGroupBytes;
-    } while (plane < end);
-    add_words(low, sums.low);
-    add_words(high, sums.high);
+// A block's sums for several queries. Four queries' words, one step's indices and what a lookup
+// needs just fit the 32 registers.
+template <std::uint32_t kQueries>
+inline void sum_groups(const std::uint8_t* plane, const PlaneScan* scans,
+                       Sums (&sums)[kQueries]) {
+  for (Sums& own : sums) {
+    for (uint32x4_t& four : own.rows) four = vdupq_n_u32(0);
   }
-  return sums;
+  const std::uint32_t groups = scans[0].query->groups;
+  for (std::uint32_t done = 0; done < groups; done += kSpanGroups) {
+    const std::uint32_t end = groups - done < kSpanGroups ? groups : done + kSpanGroups;
+    const std::uint8_t* tables[kQueries];
+    SpanSums spans[kQueries];
+    for (std::uint32_t q = 0; q < kQueries; ++q) tables[q] = scans[q].query->tables;
+    // Padded to a multiple of four groups by zero tables.
+    for (std::uint32_t group = done; group < end; group += 4) {
+      const Indices indices(plane + group * kGroupBytes);
+      for (std::uint32_t q = 0; q < kQueries; ++q) {
+        spans[q].add(indices, tables[q] + group * kGroupBytes);
+      }
+    }
+    for (std::uint32_t q = 0; q < kQueries; ++q) {
+      add_words(spans[q].low, sums[q].rows);
+      add_words(spans[q].high, sums[q].rows + 4);
+    }
+  }
 }
 
-// bound.hpp's upper_bound, in its order of operations.
+// bound.hpp's upper_bound, in its order of operations. A copy of the query's numbers, since stores
+// of bounds could change those in memory for all that the compiler knows.
 class Bound {
  public:
-  explicit Bound(const PlaneQuery& query, float threshold)
-      : query_(query), threshold_(vdupq_n_f32(threshold)) {}
+  explicit Bound(const PlaneScan& scan)
+      : query_(*scan.query), threshold_(vdupq_n_f32(scan.threshold)) {}
 
   // Four rows' bounds into upper[4]; all ones where the bound is below the threshold.
   [[nodiscard]] inline uint32x4_t below(uint32x4_t sum, const float* plane_scale,
@@ -102,7 +122,7 @@ class Bound {
   }
 
  private:
-  const PlaneQuery& query_;
+  PlaneQuery query_;
   float32x4_t threshold_;
 };
 
@@ -119,7 +139,7 @@ class Bound {
 }
 
 // The mask of 16 rows that are below the threshold.
-[[nodiscard]] inline std::uint32_t bound_rows(const Bound& bound, const uint32x4_t (&sums)[4],
+[[nodiscard]] inline std::uint32_t bound_rows(const Bound& bound, const uint32x4_t* sums,
                                               const float* plane_scale,
                                               const float* plane_cosine2, float* upper) {
   uint32x4_t below[4];
@@ -129,24 +149,37 @@ class Bound {
   return row_mask(below);
 }
 
-void scan_block(const PlaneBlocks& blocks, std::uint32_t block, const PlaneScan& scan) {
-  const Sums sums = sum_groups(blocks.planes + block * blocks.plane_bytes, *scan.query);
-  const Bound bound(*scan.query, scan.threshold);
+inline void bound_block(const PlaneBlocks& blocks, std::uint32_t block, const Sums& sums,
+                        const PlaneScan& scan) {
+  const Bound bound(scan);
   const float* scale = blocks.plane_scales + block * kBlockRows;
   const float* cosine2 = blocks.plane_cosines2 + block * kBlockRows;
   float* upper = scan.upper + block * kBlockRows;
-  const std::uint32_t low = bound_rows(bound, sums.low, scale, cosine2, upper);
-  const std::uint32_t high = bound_rows(bound, sums.high, scale + kHalfRows, cosine2 + kHalfRows,
-                                        upper + kHalfRows);
+  const std::uint32_t low = bound_rows(bound, sums.rows, scale, cosine2, upper);
+  const std::uint32_t high = bound_rows(bound, sums.rows + 4, scale + kHalfRows,
+                                        cosine2 + kHalfRows, upper + kHalfRows);
   scan.reached[block] = ~(low | high << kHalfRows) & blocks.lanes[block];
+}
+
+template <std::uint32_t kQueries>
+void scan_blocks(const PlaneBlocks& blocks, const PlaneScan* scans) {
+  for (std::uint32_t block = 0; block < blocks.count; ++block) {
+    Sums sums[kQueries];
+    sum_groups<kQueries>(blocks.planes + block * blocks.plane_bytes, scans, sums);
+    for (std::uint32_t q = 0; q < kQueries; ++q) bound_block(blocks, block, sums[q], scans[q]);
+  }
 }
 
 }  // namespace
 
 void plane_scan(const PlaneBlocks& blocks, const PlaneScan* scans,
                 std::uint32_t queries) noexcept {
-  for (std::uint32_t block = 0; block < blocks.count; ++block) {
-    for (std::uint32_t q = 0; q < queries; ++q) scan_block(blocks, block, scans[q]);
+  static_assert(kScanQueries == 4);
+  switch (queries) {
+    case 1: return scan_blocks<1>(blocks, scans);
+    case 2: return scan_blocks<2>(blocks, scans);
+    case 3: return scan_blocks<3>(blocks, scans);
+    default: return scan_blocks<4>(blocks, scans);
   }
 }
 

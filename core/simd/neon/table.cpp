@@ -1,4 +1,3 @@
-#include "simd/each_lane.hpp"
 #include "simd/neon/functions.hpp"
 #include "simd/targets.hpp"
 
@@ -8,8 +7,7 @@ constinit const Kernels kKernels = {
     "neon",
     plane_scan,
     {code_dot<1>, code_dot<2>, code_dot<3>, code_dot<4>, code_dot<8>},
-    {each_lane<code_dot<1>>, each_lane<code_dot<2>>, each_lane<code_dot<3>>,
-     each_lane<code_dot<4>>, each_lane<code_dot<8>>},
+    {code_dots<1>, code_dots<2>, code_dots<3>, code_dots<4>, code_dots<8>},
     fwht,
     quantise,
 };
