@@ -32,6 +32,8 @@ const FIELDS = {
   filtered: {
     ...SHAPE, ...TIMES, k: isCount, allowed: isShare, layout: isName, filter_kind: isName,
     ratio: isTime,
+    prepare_us: (value, { filter_kind: kind }) =>
+      (kind === 'compiled' ? isTime(value) : value === null),
   },
   cliff: {
     ...SHAPE, ...TIMES, k: isCount, ns_per_row: isTime,
@@ -161,14 +163,19 @@ describe('scan', () => {
 });
 
 describe('filtered', () => {
-  it('measures five shares scattered and contiguous, beside searches of everything', () => {
-    const { rows } = reports.filtered;
-    expect(rows[0]).toMatchObject({ allowed: 1, layout: 'none', filter_kind: 'none', ratio: 1 });
-    for (const layout of ['scattered', 'contiguous']) {
-      const shares = rows.filter((row) => row.layout === layout && row.filter_kind === 'list')
-        .map(({ allowed }) => allowed);
-      expect(shares).toEqual([1, 0.5, 0.1, 0.01, 0.001]);
-    }
+  it('measures searches of everything', () => {
+    expect(reports.filtered.rows[0])
+      .toMatchObject({ allowed: 1, layout: 'none', filter_kind: 'none', ratio: 1 });
+  });
+
+  it.each([
+    ['scattered', 'list'], ['scattered', 'compiled'], ['contiguous', 'list'],
+    ['contiguous', 'compiled'],
+  ])('measures five shares of the rows, %s, %s', (layout, kind) => {
+    const shares = reports.filtered.rows
+      .filter((row) => row.layout === layout && row.filter_kind === kind)
+      .map(({ allowed }) => allowed);
+    expect(shares).toEqual([1, 0.5, 0.1, 0.01, 0.001]);
   });
 
   it('the ratio is that of the medians', () => {
