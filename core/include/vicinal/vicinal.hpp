@@ -141,8 +141,8 @@ class Reader {
   // count * dim floats; one result each, equal to the bit to single searches, all of one version.
   [[nodiscard]] Result<BatchHits> search_batch(std::span<const float> queries,
                                                const SearchOptions& options = {});
-  // For SearchOptions::compiled_filter, of this index's readers. Unknown ids may become known later.
-  // FULL, CLOSED.
+  // For SearchOptions::compiled_filter, of this index's readers. Unknown ids may become known
+  // later. FULL, CLOSED.
   [[nodiscard]] Result<Filter> filter(std::span<const std::uint64_t> ids);
   // Whether the newest version has the id. Constant time; false after close.
   [[nodiscard]] bool has(std::uint64_t id);

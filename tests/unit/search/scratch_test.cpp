@@ -16,8 +16,8 @@ constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 // The status of one search with these options, heap untouched by the harness.
 Status try_search(const World& world, std::span<const float> query, const SearchOptions& options,
                   search::Scratch& scratch, search::Found* found) {
-  return search::search(world.fixture->version(), *world.quantiser, query, options, nullptr, scratch,
-                        found);
+  return search::search(world.fixture->version(), *world.quantiser, query, options, nullptr,
+                        scratch, found);
 }
 
 TEST(Scratch, AWarmSearchAllocatesNothing) {

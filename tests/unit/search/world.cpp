@@ -70,7 +70,8 @@ Hits search_hits(const segment::Version& version, const quant::Quantiser& quanti
     scratch = own.get();
   }
   search::Found found;
-  const Status status = search::search(version, quantiser, query, options, nullptr, *scratch, &found);
+  const Status status =
+      search::search(version, quantiser, query, options, nullptr, *scratch, &found);
   EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(found.ids.size(), found.scores.size());
   Hits hits;
