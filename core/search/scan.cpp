@@ -27,6 +27,8 @@ constexpr std::size_t kHeldAnyway = 32;
 // Rows that may be deferred: 256 KiB of them.
 constexpr std::uint64_t kDeferredMax = 32768;
 static_assert(kDeferredMax >= 2 * kFirstSettleRows);
+// From so many rows of a block on, its signs are put in order once for all of them.
+constexpr std::uint32_t kDenseRows = 8;
 // Lines of a deferred row's plane that are fetched ahead; the hardware follows.
 constexpr std::size_t kPlaneLinesAhead = 8;
 
@@ -46,6 +48,15 @@ constexpr std::size_t kPlaneLinesAhead = 8;
 [[nodiscard]] std::uint32_t count_lanes(std::uint32_t lanes) noexcept {
   return lanes == ~std::uint32_t{0} ? kBlockRows
                                     : static_cast<std::uint32_t>(std::popcount(lanes));
+}
+
+// Of 32 bounds, those that are not below the level. Without a branch that guesses each.
+[[nodiscard]] std::uint32_t reaching(const float* upper, float level) noexcept {
+  std::uint32_t mask = 0;
+  for (std::uint32_t lane = 0; lane < kBlockRows; ++lane) {
+    mask |= std::uint32_t{!(upper[lane] < level)} << lane;
+  }
+  return mask;
 }
 
 }  // namespace
@@ -88,21 +99,30 @@ void Scan::take(const BlockRun& run, const float* upper, const std::uint32_t* re
     std::uint32_t rows = reached[i];
     VICINAL_DEBUG_ASSERT((rows & ~run.lanes[i]) == 0);
     if (rows == 0) continue;
-    const std::uint32_t block = run.first + i;
-    const std::uint8_t* plane = view.plane(block);
     if (deferred_.room() < kBlockRows) make_room();
-    for (; rows != 0; rows &= rows - 1) {
-      const auto lane = static_cast<std::uint32_t>(std::countr_zero(rows));
-      const std::uint32_t row = block * kBlockRows + lane;
-      const float bound = upper[i * kBlockRows + lane];
-      if (bound < level_) {
-        deferred_.push(bound, segment::Slot::of(view.segment->number(), row));
-      } else {
-        wait_for(view, row, plane, bound);
-      }
-    }
+    take_block(view, run.first + i, rows, upper + i * kBlockRows);
   }
   if (rows_estimated_ >= settle_next_) settle_seen();
+}
+
+void Scan::take_block(const SegmentView& view, std::uint32_t block, std::uint32_t rows,
+                      const float* upper) noexcept {
+  const std::uint32_t first = block * kBlockRows;
+  const bool dense = static_cast<std::uint32_t>(std::popcount(rows)) >= kDenseRows;
+  const std::uint32_t now = dense ? rows & reaching(upper, level_) : 0;
+  if (static_cast<std::uint32_t>(std::popcount(now)) >= kDenseRows) {
+    score_lanes(view, block, now, upper);
+    rows &= ~now;
+  }
+  const std::uint8_t* plane = view.plane(block);
+  for (; rows != 0; rows &= rows - 1) {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(rows));
+    if (upper[lane] < level_) {
+      deferred_.push(upper[lane], segment::Slot::of(view.segment->number(), first + lane));
+    } else {
+      wait_for(view, first + lane, plane, upper[lane]);
+    }
+  }
 }
 
 void Scan::finish() noexcept {
@@ -201,11 +221,13 @@ void Scan::score_waiting() noexcept {
 }
 
 void Scan::score_run(const BlockRun& run) noexcept {
-  for (std::uint32_t i = 0; i < run.count; ++i) score_block(*run.view, run.first + i, run.lanes[i]);
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    score_lanes(*run.view, run.first + i, run.lanes[i], nullptr);
+  }
 }
 
-void Scan::score_block(const SegmentView& view, std::uint32_t block,
-                       std::uint32_t lanes) noexcept {
+void Scan::score_lanes(const SegmentView& view, std::uint32_t block, std::uint32_t lanes,
+                       const float* upper) noexcept {
   const std::uint8_t* plane = view.plane(block);
   const segment::Segment& segment = *view.segment;
   rows_scored_ += count_lanes(lanes);
@@ -221,8 +243,8 @@ void Scan::score_block(const SegmentView& view, std::uint32_t block,
   for (; lanes != 0; lanes &= lanes - 1) {
     const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes));
     const std::uint32_t row = first + lane;
-    const float score =
-        whole ? score_of(dots[lane], segment, row) : code_score(view, plane, row);
+    float score = whole ? score_of(dots[lane], segment, row) : code_score(view, plane, row);
+    if (upper != nullptr) score = std::min(score, upper[lane]);
     if (!(score < top_.threshold())) top_.offer(score, segment.ids()[row]);
   }
 }

@@ -65,8 +65,11 @@ class Scan {
   };
 
   void take(const BlockRun& run, const float* upper, const std::uint32_t* reached) noexcept;
-  void score_block(const segment::SegmentView& view, std::uint32_t block,
-                   std::uint32_t lanes) noexcept;
+  void take_block(const segment::SegmentView& view, std::uint32_t block, std::uint32_t rows,
+                  const float* upper) noexcept;
+  // Scores the block's rows now; `upper` null: without a bound.
+  void score_lanes(const segment::SegmentView& view, std::uint32_t block, std::uint32_t lanes,
+                   const float* upper) noexcept;
   void settle_seen() noexcept;
   void make_room() noexcept;
   void hold(std::size_t count) noexcept;

@@ -4,17 +4,20 @@
 namespace vicinal::simd::avx512 {
 namespace {
 
-// Chunks whose signs are brought into order at a time: 4 KiB of them.
+// Chunks of each half whose signs are brought into order at a time: 8 KiB of them.
 constexpr std::uint32_t kSpanChunks = 16;
+// A page's worth: the hardware does not fetch across pages.
+constexpr std::size_t kPrefetchBytes = 4096;
 constexpr std::uint32_t kChunkBytes = kChunkGroups * kGroupBytes;
 
 // The signs of a block's rows, row by row: 16 bytes a row and chunk, of each byte the low nibble
 // row j's, the high one row j + 16's.
 struct alignas(64) RowSigns {
-  std::uint8_t bytes[kSpanChunks][kChunkBytes];
+  std::uint8_t bytes[2][kSpanChunks][kChunkBytes];
 
-  [[nodiscard]] inline const std::uint8_t* row(std::uint32_t chunk, std::uint32_t lane) const {
-    return bytes[chunk] + lane % kGroupBytes * kGroupBytes;
+  [[nodiscard]] inline const std::uint8_t* row(std::uint32_t half, std::uint32_t chunk,
+                                               std::uint32_t lane) const {
+    return bytes[half][chunk] + lane % kGroupBytes * kGroupBytes;
   }
 };
 
@@ -44,31 +47,46 @@ inline void order_chunk(const std::uint8_t* plane, std::uint32_t groups, std::ui
   _mm512_store_si512(rows + 192, _mm512_unpackhi_epi64(b, d));
 }
 
-// Where a span of chunks lies in one half of the code.
+// The same chunks of both halves of the code.
 struct Span {
-  std::uint32_t half;
-  std::uint32_t first;   // chunk of the half
+  std::uint32_t first;
   std::uint32_t chunks;
 };
 
-// Products with biased levels; one span's fit 32 bits.
+// Products with biased levels; those of one span fit 32 bits.
 template <std::uint32_t kBits>
-[[nodiscard]] inline std::int32_t span_dot(const RowSigns& signs, std::uint32_t lane,
-                                           const std::uint8_t* rest, const CodeQuery& query,
-                                           __m512i table, const Span& span) {
+[[nodiscard]] inline __m512i half_dot(__m512i sum, const RowSigns& signs, std::uint32_t lane,
+                                      const std::uint8_t* rest, const CodeQuery& query,
+                                      std::uint32_t half, __m512i table, const Span& span) {
   const __m512i rotate = rotation(static_cast<int>(kBits) - 1, lane < kGroupBytes ? 0 : 4, 1);
-  const Magnitudes<kBits> magnitudes(rest, query.groups, span.half);
+  const Magnitudes<kBits> magnitudes(rest, query.groups, half);
   const std::int8_t* values =
-      query.values8 + (span.half * query.half_chunks + span.first) * std::size_t{kChunkValues};
-  __m512i sum = _mm512_setzero_si512();
+      query.values8 + (half * query.half_chunks + span.first) * std::size_t{kChunkValues};
   for (std::uint32_t i = 0; i < span.chunks; ++i) {
     const __m512i index = select(1 << (kBits - 1),
-                                 _mm512_rolv_epi32(repeat16(signs.row(i, lane)), rotate),
+                                 _mm512_rolv_epi32(repeat16(signs.row(half, i, lane)), rotate),
                                  magnitudes.chunk((span.first + i) * kChunkGroups));
     sum = _mm512_dpbusd_epi32(sum, _mm512_permutexvar_epi8(index, table),
                               _mm512_loadu_si512(values + i * kChunkValues));
   }
-  return _mm512_reduce_add_epi32(sum);
+  return sum;
+}
+
+inline void order_span(const std::uint8_t* plane, std::uint32_t half_groups, const Span& span,
+                       RowSigns& signs) {
+  for (std::uint32_t half = 0; half < 2; ++half) {
+    for (std::uint32_t i = 0; i < span.chunks; ++i) {
+      const std::uint32_t at = (span.first + i) * kChunkGroups;
+      order_chunk(plane + (half * half_groups + at) * kGroupBytes, half_groups - at,
+                  signs.bytes[half][i]);
+    }
+  }
+}
+
+// The row that comes kPrefetchBytes later; past the rows a prefetch does no harm.
+inline void prefetch_row(const std::uint8_t* rest, std::size_t rest_bytes) {
+  const char* ahead = reinterpret_cast<const char*>(rest) + kPrefetchBytes;
+  for (std::size_t at = 0; at < rest_bytes; at += 64) _mm_prefetch(ahead + at, _MM_HINT_T0);
 }
 
 template <std::uint32_t kBits>
@@ -76,25 +94,22 @@ void narrow_dots(const std::uint8_t* plane, std::uint32_t lanes, const std::uint
                  std::size_t rest_bytes, const CodeQuery& query, const Levels& levels,
                  std::int64_t* dots) {
   const __m512i table = level_table<kBits>(levels);
-  const std::uint32_t half_groups = query.groups / 2;
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     dots[__builtin_ctz(left)] = -127 * query.value_sum;
   }
   RowSigns signs;
-  for (std::uint32_t half = 0; half < 2; ++half) {
-    for (std::uint32_t first = 0; first < query.half_chunks; first += kSpanChunks) {
-      const std::uint32_t more = query.half_chunks - first;
-      const Span span{half, first, more < kSpanChunks ? more : kSpanChunks};
-      for (std::uint32_t i = 0; i < span.chunks; ++i) {
-        const std::uint32_t at = (first + i) * kChunkGroups;
-        order_chunk(plane + (half * half_groups + at) * kGroupBytes, half_groups - at,
-                    signs.bytes[i]);
-      }
-      for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
-        const auto lane = static_cast<std::uint32_t>(__builtin_ctz(left));
-        const std::uint8_t* rest = rests + lane * rest_bytes;
-        dots[lane] += 2 * std::int64_t{span_dot<kBits>(signs, lane, rest, query, table, span)};
-      }
+  for (std::uint32_t first = 0; first < query.half_chunks; first += kSpanChunks) {
+    const std::uint32_t more = query.half_chunks - first;
+    const Span span{first, more < kSpanChunks ? more : kSpanChunks};
+    order_span(plane, query.groups / 2, span, signs);
+    for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
+      const auto lane = static_cast<std::uint32_t>(__builtin_ctz(left));
+      const std::uint8_t* rest = rests + lane * rest_bytes;
+      if (first == 0) prefetch_row(rest, rest_bytes);
+      __m512i sum = _mm512_setzero_si512();
+      sum = half_dot<kBits>(sum, signs, lane, rest, query, 0, table, span);
+      sum = half_dot<kBits>(sum, signs, lane, rest, query, 1, table, span);
+      dots[lane] += 2 * std::int64_t{_mm512_reduce_add_epi32(sum)};
     }
   }
 }
