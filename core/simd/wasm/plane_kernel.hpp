@@ -17,23 +17,13 @@ namespace vicinal::simd::wasm {
 // Sums of 63 stay below 65,536 for 1,040 groups; 1,024 is a whole number of steps of four.
 inline constexpr std::uint32_t kPlaneSpanGroups = 1024;
 
-// Bytes of rows 0..15 in `low`, of 16..31 in `high`: nibbles, or the sum of at most four lookups.
-struct Lookups {
-  v128_t low;
-  v128_t high;
-};
+// The low nibbles of 16 bytes of signs belong to rows 0..15, the high ones to rows 16..31.
+enum class Half { kLow, kHigh };
 
-// The nibbles of 16 bytes of signs.
-[[nodiscard]] inline Lookups unpack(const std::uint8_t* plane) {
-  const v128_t nibble = wasm_i8x16_const_splat(15);
-  const v128_t signs = wasm_v128_load(plane);
-  return {wasm_v128_and(signs, nibble), wasm_v128_and(wasm_u16x8_shr(signs, 4), nibble)};
-}
-
-template <class Ops>
-[[nodiscard]] inline Lookups look_up(const Lookups& nibbles, const std::uint8_t* tables) {
-  const v128_t table = wasm_v128_load(tables);
-  return {Ops::look_up(table, nibbles.low), Ops::look_up(table, nibbles.high)};
+template <Half kHalf>
+[[nodiscard]] inline v128_t nibbles_of(v128_t signs) {
+  if constexpr (kHalf == Half::kHigh) signs = wasm_u16x8_shr(signs, 4);
+  return wasm_v128_and(signs, wasm_i8x16_const_splat(15));
 }
 
 // u16 sums: `all` holds even bytes plus 256 times odd bytes modulo 2^16, `odd` the odd bytes.
@@ -59,40 +49,63 @@ inline void fold(const Words& words, std::uint32_t* sums) {
   wasm_v128_store(sums + 12, wasm_u32x4_extend_high_u16x8(second));
 }
 
-struct FromPlane {
-  static constexpr std::uint32_t kBytes = kGroupBytes;
-  [[nodiscard]] static inline Lookups nibbles(const std::uint8_t* at) { return unpack(at); }
-};
-
-struct FromNibbles {
-  static constexpr std::uint32_t kBytes = 2 * kGroupBytes;
-  [[nodiscard]] static inline Lookups nibbles(const std::uint8_t* at) {
-    return {wasm_v128_load(at), wasm_v128_load(at + kGroupBytes)};
-  }
-};
-
 // At most kPlaneSpanGroups groups, padded to a multiple of four by zero tables.
-template <class Ops, class Source>
-[[gnu::noinline]] void sum_span(const std::uint8_t* source, const std::uint8_t* tables,
+template <class Ops>
+[[gnu::noinline]] void sum_span(const std::uint8_t* plane, const std::uint8_t* tables,
                                 std::uint32_t groups, std::uint32_t* sums) {
   Words low;
   Words high;
-  const std::uint8_t* const end = source + groups * Source::kBytes;
+  const std::uint8_t* const end = plane + groups * kGroupBytes;
   do {
-    Lookups sum = look_up<Ops>(Source::nibbles(source), tables);
-    for (std::uint32_t step = 1; step < 4; ++step) {
-      const Lookups next = look_up<Ops>(Source::nibbles(source + step * Source::kBytes),
-                                        tables + step * kGroupBytes);
-      sum.low = wasm_i8x16_add(sum.low, next.low);
-      sum.high = wasm_i8x16_add(sum.high, next.high);
+    v128_t low_sum = wasm_i8x16_const_splat(0);
+    v128_t high_sum = wasm_i8x16_const_splat(0);
+    for (std::uint32_t at = 0; at < 4 * kGroupBytes; at += kGroupBytes) {
+      const v128_t signs = wasm_v128_load(plane + at);
+      const v128_t table = wasm_v128_load(tables + at);
+      low_sum = wasm_i8x16_add(low_sum, Ops::look_up(table, nibbles_of<Half::kLow>(signs)));
+      high_sum = wasm_i8x16_add(high_sum, Ops::look_up(table, nibbles_of<Half::kHigh>(signs)));
     }
-    low.add(sum.low);
-    high.add(sum.high);
-    source += 4 * Source::kBytes;
+    low.add(low_sum);
+    high.add(high_sum);
+    plane += 4 * kGroupBytes;
     tables += 4 * kGroupBytes;
-  } while (source < end);
+  } while (plane < end);
   fold(low, sums);
-  fold(high, sums + 16);
+  fold(high, sums + kBlockRows / 2);
+}
+
+// As sum_span, of two queries: a nibble is taken out once for both. One half of the rows at a time,
+// since the sums of both halves would need more registers than there are. Rejected: nibbles in
+// memory for any number of queries, which gains from four queries on only.
+//
+// With relaxed lookups a query costs an eighth less; without them the clamps of the indices take so
+// much that nothing is gained (Ops::kPairsGain).
+template <class Ops, Half kHalf>
+[[gnu::noinline]] void sum_pair(const std::uint8_t* plane, const std::uint8_t* first_tables,
+                                const std::uint8_t* second_tables, std::uint32_t groups,
+                                std::uint32_t* first_sums, std::uint32_t* second_sums) {
+  Words first;
+  Words second;
+  const std::uint8_t* const end = plane + groups * kGroupBytes;
+  do {
+    v128_t first_sum = wasm_i8x16_const_splat(0);
+    v128_t second_sum = wasm_i8x16_const_splat(0);
+    for (std::uint32_t at = 0; at < 4 * kGroupBytes; at += kGroupBytes) {
+      const v128_t nibbles = nibbles_of<kHalf>(wasm_v128_load(plane + at));
+      first_sum =
+          wasm_i8x16_add(first_sum, Ops::look_up(wasm_v128_load(first_tables + at), nibbles));
+      second_sum =
+          wasm_i8x16_add(second_sum, Ops::look_up(wasm_v128_load(second_tables + at), nibbles));
+    }
+    first.add(first_sum);
+    second.add(second_sum);
+    plane += 4 * kGroupBytes;
+    first_tables += 4 * kGroupBytes;
+    second_tables += 4 * kGroupBytes;
+  } while (plane < end);
+  constexpr std::uint32_t kRow = kHalf == Half::kLow ? 0 : kBlockRows / 2;
+  fold(first, first_sums + kRow);
+  fold(second, second_sums + kRow);
 }
 
 inline void add_rows(const std::uint32_t* next, std::uint32_t* sums) {
@@ -109,8 +122,8 @@ template <class Ops>
                                  std::uint32_t* sums) {
   for (std::uint32_t done = kPlaneSpanGroups; done < query.groups; done += kPlaneSpanGroups) {
     std::uint32_t next[kBlockRows];
-    sum_span<Ops, FromPlane>(plane + done * kGroupBytes, query.tables + done * kGroupBytes,
-                             span_end(query.groups - done, kPlaneSpanGroups), next);
+    sum_span<Ops>(plane + done * kGroupBytes, query.tables + done * kGroupBytes,
+                  span_end(query.groups - done, kPlaneSpanGroups), next);
     add_rows(next, sums);
   }
 }
@@ -148,61 +161,54 @@ template <class Ops>
   return ~below;
 }
 
-// One query: its nibbles stay in registers.
 template <class Ops>
 inline void scan_alone(const PlaneBlocks& blocks, std::uint32_t block, const PlaneScan& scan) {
   const std::uint8_t* plane = blocks.planes + block * blocks.plane_bytes;
   const PlaneQuery& query = *scan.query;
   std::uint32_t sums[kBlockRows];
-  sum_span<Ops, FromPlane>(plane, query.tables, span_end(query.groups, kPlaneSpanGroups), sums);
+  sum_span<Ops>(plane, query.tables, span_end(query.groups, kPlaneSpanGroups), sums);
   if (query.groups > kPlaneSpanGroups) add_spans<Ops>(plane, query, sums);
   scan.reached[block] = blocks.lanes[block] & bound_rows(sums, blocks, block, scan);
 }
 
-// Nibbles that several queries look up lie in memory for them: the sums of two queries would take
-// all registers there are. So many groups of them stay in the first-level cache with the tables.
-inline constexpr std::uint32_t kUnpackedGroups = 256;
-
-[[gnu::noinline]] inline void unpack_span(const std::uint8_t* plane, std::uint32_t groups,
-                                          std::uint8_t* nibbles) {
-  const std::uint8_t* const end = plane + (groups + 3) / 4 * 4 * kGroupBytes;
-  for (; plane < end; plane += kGroupBytes, nibbles += 2 * kGroupBytes) {
-    const Lookups group = unpack(plane);
-    wasm_v128_store(nibbles, group.low);
-    wasm_v128_store(nibbles + kGroupBytes, group.high);
-  }
+template <class Ops>
+inline void sum_pair_span(const std::uint8_t* plane, const PlaneQuery& first,
+                          const PlaneQuery& second, std::uint32_t done, std::uint32_t* first_sums,
+                          std::uint32_t* second_sums) {
+  const std::uint32_t at = done * kGroupBytes;
+  const std::uint32_t groups = span_end(first.groups - done, kPlaneSpanGroups);
+  sum_pair<Ops, Half::kLow>(plane + at, first.tables + at, second.tables + at, groups, first_sums,
+                            second_sums);
+  sum_pair<Ops, Half::kHigh>(plane + at, first.tables + at, second.tables + at, groups, first_sums,
+                             second_sums);
 }
 
 template <class Ops>
-inline void scan_together(const PlaneBlocks& blocks, std::uint32_t block, const PlaneScan* scans,
-                          std::uint32_t queries) {
+inline void scan_pair(const PlaneBlocks& blocks, std::uint32_t block, const PlaneScan& first,
+                      const PlaneScan& second) {
   const std::uint8_t* plane = blocks.planes + block * blocks.plane_bytes;
-  const std::uint32_t groups = scans[0].query->groups;
-  std::uint32_t sums[kScanQueries][kBlockRows] = {};
-  for (std::uint32_t done = 0; done < groups; done += kUnpackedGroups) {
-    alignas(16) std::uint8_t nibbles[kUnpackedGroups * 2 * kGroupBytes];
-    const std::uint32_t count = span_end(groups - done, kUnpackedGroups);
-    unpack_span(plane + done * kGroupBytes, count, nibbles);
-    for (std::uint32_t q = 0; q < queries; ++q) {
-      std::uint32_t next[kBlockRows];
-      sum_span<Ops, FromNibbles>(nibbles, scans[q].query->tables + done * kGroupBytes, count, next);
-      add_rows(next, sums[q]);
-    }
+  std::uint32_t sums[2][kBlockRows];
+  sum_pair_span<Ops>(plane, *first.query, *second.query, 0, sums[0], sums[1]);
+  for (std::uint32_t done = kPlaneSpanGroups; done < first.query->groups;
+       done += kPlaneSpanGroups) {
+    std::uint32_t next[2][kBlockRows];
+    sum_pair_span<Ops>(plane, *first.query, *second.query, done, next[0], next[1]);
+    add_rows(next[0], sums[0]);
+    add_rows(next[1], sums[1]);
   }
-  for (std::uint32_t q = 0; q < queries; ++q) {
-    scans[q].reached[block] = blocks.lanes[block] & bound_rows(sums[q], blocks, block, scans[q]);
-  }
+  first.reached[block] = blocks.lanes[block] & bound_rows(sums[0], blocks, block, first);
+  second.reached[block] = blocks.lanes[block] & bound_rows(sums[1], blocks, block, second);
 }
 
 // Kernels::plane_scan.
 template <class Ops>
 inline void scan_blocks(const PlaneBlocks& blocks, const PlaneScan* scans, std::uint32_t queries) {
   for (std::uint32_t block = 0; block < blocks.count; ++block) {
-    if (queries == 1) {
-      scan_alone<Ops>(blocks, block, scans[0]);
-    } else {
-      scan_together<Ops>(blocks, block, scans, queries);
+    std::uint32_t q = 0;
+    if constexpr (Ops::kPairsGain) {
+      for (; q + 2 <= queries; q += 2) scan_pair<Ops>(blocks, block, scans[q], scans[q + 1]);
     }
+    for (; q < queries; ++q) scan_alone<Ops>(blocks, block, scans[q]);
   }
 }
 

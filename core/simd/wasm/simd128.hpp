@@ -11,6 +11,8 @@
 namespace vicinal::simd::wasm {
 
 struct Simd128 {
+  static constexpr bool kPairsGain = false;
+
   [[nodiscard]] static inline v128_t look_up(v128_t table, v128_t index) {
     return wasm_i8x16_swizzle(table, index);
   }

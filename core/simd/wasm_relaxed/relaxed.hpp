@@ -11,6 +11,8 @@
 namespace vicinal::simd::wasm_relaxed {
 
 struct Relaxed {
+  static constexpr bool kPairsGain = true;
+
   [[nodiscard]] static inline v128_t look_up(v128_t table, v128_t index) {
     return wasm_i8x16_relaxed_swizzle(table, index);
   }
