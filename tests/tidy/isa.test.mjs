@@ -8,7 +8,7 @@ import { ROOT } from './files.mjs';
 
 const OBJECTS = path.join(ROOT, 'build', 'native', 'core', 'CMakeFiles', 'vicinal_simd_objects.dir',
   'simd');
-const FOLDERS = process.arch === 'x64' ? ['avx2', 'avx512'] : [];
+const FOLDERS = { x64: ['avx2', 'avx512'], arm64: ['neon'] }[process.arch] ?? [];
 
 /**
  * The weak and unique symbols of nm's output. What lies in the target's own namespace has no other

@@ -34,6 +34,11 @@ std::vector<std::string> available() {
   return names;
 }
 
+std::vector<std::string> vectorised() {
+  const std::vector<std::string> names = available();
+  return {names.begin() + 1, names.end()};
+}
+
 class EveryTable : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryTable, GivesTheSameBitsAsScalarForFixedSeeds) {
@@ -56,7 +61,9 @@ TEST_P(EveryTable, GivesTheSameBitsAsScalarForAFreshSeed) {
   EXPECT_FALSE(difference.found) << test::describe(difference);
 }
 
-INSTANTIATE_TEST_SUITE_P(Simd, EveryTable, testing::ValuesIn(available()),
+// All but the reference itself; a machine may have no other.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryTable);
+INSTANTIATE_TEST_SUITE_P(Simd, EveryTable, testing::ValuesIn(vectorised()),
                          [](const auto& parameter) { return parameter.param; });
 
 TEST(Dispatch, ListsScalarFirstAndTheBestLast) {
