@@ -61,6 +61,20 @@ struct QueryScratch {
   return prepared;
 }
 
+// The tables, and the line that bounds the error; room.x: the rotated unit query.
+void prepare_plane(const CodeLayout& layout, float certainty, const QueryScratch& room,
+                   simd::PlaneQuery& plane) noexcept {
+  // The tables of the last four groups may reach beyond D.
+  for (std::uint32_t j = 0; j < simd::kOverread / sizeof(float); ++j) {
+    room.x[layout.coded_dim + j] = 0;
+  }
+  const PlaneTables tables = build_plane_tables(room.x, layout.groups, room.tables);
+  const simd::ErrorLine error = simd::error_line(certainty, plane.coded_dim, tables.residual2);
+  plane.step = tables.step;
+  plane.base = tables.base + error.at_zero;
+  plane.slope = error.slope;
+}
+
 }  // namespace
 
 std::size_t Quantiser::prepare_scratch_bytes() const noexcept {
@@ -72,7 +86,7 @@ std::size_t Quantiser::prepare_scratch_bytes() const noexcept {
 PreparedQuery Quantiser::prepare(const float* query, float certainty,
                                  std::byte* scratch) const noexcept {
   VICINAL_ASSERT(query != nullptr && scratch != nullptr);
-  VICINAL_ASSERT(certainty >= 0 && certainty <= 64);
+  VICINAL_ASSERT(certainty >= 0);
   Carver carver(scratch);
   const QueryScratch room = QueryScratch::carve(carver, rotation_, layout_);
   const double length = vector_length(query, layout_.dim);
@@ -85,16 +99,7 @@ PreparedQuery Quantiser::prepare(const float* query, float certainty,
   unit_vector(query, layout_.dim, length, layout_.coded_dim, room.x);
   rotation_.apply(*kernels_, room.x, room.spare);
 
-  // The tables of the last four groups may reach beyond D.
-  for (std::uint32_t j = 0; j < simd::kOverread / sizeof(float); ++j) {
-    room.x[layout_.coded_dim + j] = 0;
-  }
-  const PlaneTables tables = build_plane_tables(room.x, layout_.groups, room.tables);
-  const simd::ErrorLine error =
-      simd::error_line(certainty, prepared.plane.coded_dim, tables.residual2);
-  prepared.plane.step = tables.step;
-  prepared.plane.base = tables.base + error.at_zero;
-  prepared.plane.slope = error.slope;
+  if (certainty <= kCertaintyMax) prepare_plane(layout_, certainty, room, prepared.plane);
 
   const float largest = largest_magnitude(room.x, layout_.coded_dim);
   const float top = layout_.bits == 8 ? kCodeMax16 : kCodeMax8;

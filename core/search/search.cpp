@@ -1,6 +1,7 @@
 #include "search/search.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -40,7 +41,7 @@ constexpr std::uint32_t kTileRuns = 64;
 constexpr std::size_t kWaveBytes = std::size_t{16} << 20;
 
 [[nodiscard]] bool asks_exhaustive(const SearchOptions& options) noexcept {
-  return options.exhaustive || options.certainty > kCertaintyMax;
+  return options.exhaustive || options.certainty > quant::kCertaintyMax;
 }
 
 // The arrays of a wave, a slice a query.
@@ -263,10 +264,11 @@ Status search_wave(const segment::Version& version, const quant::Quantiser& quan
   if (Status status = memory.reserve_for(count, buffers); !status.ok()) return status;
 
   const Scan::Shared shared{version, quantiser, k, eligible, buffers.rest.as<std::uint8_t>()};
+  const float certainty = asked ? std::numeric_limits<float>::infinity() : options.certainty;
   WaveScans scans;
   for (std::size_t i = 0; i < count; ++i) {
     const quant::PreparedQuery prepared =
-        quantiser.prepare(queries.data() + i * layout.dim, asked ? 0 : options.certainty,
+        quantiser.prepare(queries.data() + i * layout.dim, certainty,
                           buffers.prepare.data() + i * memory.prepare_bytes);
     scans.add(shared, prepared, memory.top(i, options, buffers), memory.deferred(i, buffers));
   }

@@ -23,9 +23,6 @@
 
 namespace vicinal::search {
 
-// Above this many standard deviations a search is exhaustive.
-inline constexpr float kCertaintyMax = 64.0f;
-
 // Queries that share one walk over the rows, at most.
 inline constexpr std::size_t kWaveQueriesMax = 16;
 

@@ -166,6 +166,24 @@ TEST(Quantiser, ScoresOfZeroRowsAndZeroQueriesAreThoseOfAZeroProduct) {
   }
 }
 
+TEST(Quantiser, PreparesNoTablesForASearchOfWholeCodes) {
+  const test::VectorSet rows = test::random_vectors(100, 1, 6);
+  for (const std::uint32_t bits : kBits) {
+    const auto quantiser = make(100, Metric::cosine, bits);
+    AlignedBuffer scratch = test::scratch_buffer(quantiser->prepare_scratch_bytes());
+    const auto written = [&](float certainty) {
+      std::memset(scratch.data(), 0xa5, scratch.size());
+      const PreparedQuery query = quantiser->prepare(rows.row(0), certainty, scratch.data());
+      const std::uint8_t* tables = query.plane.tables;
+      const std::size_t bytes = std::size_t{quantiser->layout().groups} * simd::kGroupBytes;
+      return static_cast<std::size_t>(std::count_if(
+          tables, tables + bytes, [](std::uint8_t byte) { return byte != 0xa5; }));
+    };
+    EXPECT_EQ(written(std::numeric_limits<float>::infinity()), 0u) << bits;
+    EXPECT_GT(written(64), 0u) << bits;
+  }
+}
+
 TEST(Quantiser, ScoresEstimateTheMetric) {
   constexpr std::uint32_t kDim = 200;
   const test::VectorSet rows = test::random_vectors(kDim, 40, 5);
