@@ -4,9 +4,9 @@
 // A search in WebAssembly, k = 10, in one thread: our builds and a plain loop over a Float32Array,
 // one after the other in short slices; then how many rows a second `add` takes in. `auto` is what a
 // user gets who asks for nothing.
-import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { loadavg } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -115,16 +115,17 @@ const { values } = parseArgs({
 const numbers = Object.fromEntries(['n', 'dim', 'bits', 'seed']
   .map((name) => [name, Number(values[name])]));
 const rows = [];
+const loadBefore = loadavg()[0];  // a run beside other work is worth little: it shows here
 for (const runtime of values.runtime.split(',')) {
   await measure(runtime, { ...numbers, variants: values.variants.split(',') }, (row) => {
     rows.push(row);
     if (!values.json) console.log(line(row));
   });
 }
-const load = spawnSync('uptime', { encoding: 'utf8' }).stdout?.split('average:')[1]?.trim();
 const command = `npm run bench -- web-scan ${process.argv.slice(2)
   .filter((arg, i, all) => arg !== '--output' && all[i - 1] !== '--output').join(' ')}`.trim();
-const env = { ...environment(command, numbers.seed), load };
+const env = { ...environment(command, numbers.seed), load_before: loadBefore,
+  load_after: loadavg()[0] };
 if (values.json) console.log(JSON.stringify({ bench: 'web-scan', env, rows }));
 if (values.output !== undefined) {
   await writeFile(values.output, `${JSON.stringify({ bench: 'web-scan', env, rows }, null, 1)}\n`);
