@@ -58,9 +58,9 @@ class Quantiser {
 
   // Scratch that `prepare` needs, results included; aligned to 64.
   [[nodiscard]] std::size_t prepare_scratch_bytes() const noexcept;
-  // One valid query of dim floats. `certainty` >= 0; above kCertaintyMax nothing is prepared for the
-  // sign plane, which a search of whole codes does not read. For the zero query every estimate,
-  // error and dot is 0.
+  // One valid query of dim floats. `certainty` >= 0; above kCertaintyMax nothing is prepared for
+  // the sign plane, which a search of whole codes does not read. For the zero query every
+  // estimate, error and dot is 0.
   [[nodiscard]] PreparedQuery prepare(const float* query, float certainty,
                                       std::byte* scratch) const noexcept;
 

@@ -27,13 +27,21 @@ struct Lookups {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
 }
 
-[[nodiscard]] inline Lookups look_up(const std::uint8_t* plane, const std::uint8_t* tables) {
-  const __m256i nibble = _mm256_set1_epi8(15);
-  const __m256i signs = load(plane);
+// The signs of two groups, split into lookup indices.
+struct Signs {
+  explicit Signs(const std::uint8_t* plane) {
+    const __m256i nibble = _mm256_set1_epi8(15);
+    const __m256i signs = load(plane);
+    low = _mm256_and_si256(signs, nibble);
+    high = _mm256_and_si256(_mm256_srli_epi16(signs, 4), nibble);
+  }
+  __m256i low;
+  __m256i high;
+};
+
+[[nodiscard]] inline Lookups look_up(const Signs& signs, const std::uint8_t* tables) {
   const __m256i table = load(tables);
-  const __m256i high = _mm256_and_si256(_mm256_srli_epi16(signs, 4), nibble);
-  return {_mm256_shuffle_epi8(table, _mm256_and_si256(signs, nibble)),
-          _mm256_shuffle_epi8(table, high)};
+  return {_mm256_shuffle_epi8(table, signs.low), _mm256_shuffle_epi8(table, signs.high)};
 }
 
 // u16 sums: `all` holds even bytes plus 256 times odd bytes modulo 2^16, `odd` the odd bytes.
@@ -69,46 +77,61 @@ inline void prefetch_step(const std::uint8_t* plane) {
   _mm_prefetch(ahead + 64, _MM_HINT_T0);
 }
 
-[[nodiscard]] inline Sums sum_span(const std::uint8_t* plane, const std::uint8_t* tables,
-                                   std::uint32_t groups) {
-  Words low;
-  Words high;
-  std::uint32_t group = 0;
-  for (; group + 4 * kStepGroups <= groups; group += 4 * kStepGroups) {
+// Sums of `kQueries` queries over groups first .. end, at most kSpanGroups. Two queries are what
+// sixteen registers hold; the signs are loaded and split once for both.
+template <std::uint32_t kQueries>
+inline void sum_span(const std::uint8_t* plane, const std::uint8_t* const* tables,
+                     std::uint32_t first, std::uint32_t end, Sums* sums) {
+  Words low[kQueries];
+  Words high[kQueries];
+  std::uint32_t group = first;
+  for (; group + 4 * kStepGroups <= end; group += 4 * kStepGroups) {
     prefetch_step(plane + group * kGroupBytes);
-    Lookups sum = look_up(plane + group * kGroupBytes, tables + group * kGroupBytes);
-    for (std::uint32_t step = 1; step < 4; ++step) {
+    Lookups sum[kQueries];
+    for (std::uint32_t step = 0; step < 4; ++step) {
       const std::uint32_t at = (group + step * kStepGroups) * kGroupBytes;
-      const Lookups next = look_up(plane + at, tables + at);
-      sum.low = _mm256_add_epi8(sum.low, next.low);
-      sum.high = _mm256_add_epi8(sum.high, next.high);
+      const Signs signs(plane + at);
+      for (std::uint32_t q = 0; q < kQueries; ++q) {
+        const Lookups next = look_up(signs, tables[q] + at);
+        sum[q].low = step == 0 ? next.low : _mm256_add_epi8(sum[q].low, next.low);
+        sum[q].high = step == 0 ? next.high : _mm256_add_epi8(sum[q].high, next.high);
+      }
     }
-    low.add(sum.low);
-    high.add(sum.high);
+    for (std::uint32_t q = 0; q < kQueries; ++q) {
+      low[q].add(sum[q].low);
+      high[q].add(sum[q].high);
+    }
   }
-  for (; group < groups; group += kStepGroups) {
-    const Lookups last = look_up(plane + group * kGroupBytes, tables + group * kGroupBytes);
-    low.add(last.low);
-    high.add(last.high);
+  for (; group < end; group += kStepGroups) {
+    const Signs signs(plane + group * kGroupBytes);
+    for (std::uint32_t q = 0; q < kQueries; ++q) {
+      const Lookups last = look_up(signs, tables[q] + group * kGroupBytes);
+      low[q].add(last.low);
+      high[q].add(last.high);
+    }
   }
-  Sums sums;
-  fold(low, sums.rows);
-  fold(high, sums.rows + 2);
-  return sums;
+  for (std::uint32_t q = 0; q < kQueries; ++q) {
+    fold(low[q], sums[q].rows);
+    fold(high[q], sums[q].rows + 2);
+  }
 }
 
-[[nodiscard]] inline Sums sum_rows(const std::uint8_t* plane, const PlaneQuery& query) {
-  std::uint32_t done = query.groups < kSpanGroups ? query.groups : kSpanGroups;
-  Sums sums = sum_span(plane, query.tables, done);
-  while (done < query.groups) {
-    const std::uint32_t left = query.groups - done;
-    const std::uint32_t span = left < kSpanGroups ? left : kSpanGroups;
-    const Sums next =
-        sum_span(plane + done * kGroupBytes, query.tables + done * kGroupBytes, span);
-    for (int i = 0; i < 4; ++i) sums.rows[i] = _mm256_add_epi32(sums.rows[i], next.rows[i]);
-    done += span;
+template <std::uint32_t kQueries>
+inline void sum_rows(const std::uint8_t* plane, const std::uint8_t* const* tables,
+                     std::uint32_t groups, Sums* sums) {
+  std::uint32_t done = groups < kSpanGroups ? groups : kSpanGroups;
+  sum_span<kQueries>(plane, tables, 0, done, sums);
+  while (done < groups) {
+    const std::uint32_t end = groups - done < kSpanGroups ? groups : done + kSpanGroups;
+    Sums next[kQueries];
+    sum_span<kQueries>(plane, tables, done, end, next);
+    for (std::uint32_t q = 0; q < kQueries; ++q) {
+      for (int i = 0; i < 4; ++i) {
+        sums[q].rows[i] = _mm256_add_epi32(sums[q].rows[i], next[q].rows[i]);
+      }
+    }
+    done = end;
   }
-  return sums;
 }
 
 // bound.hpp's upper_bound, in its order of operations.
@@ -126,8 +149,8 @@ inline void prefetch_step(const std::uint8_t* plane) {
   return _mm256_sub_ps(_mm256_sub_ps(weighted, length2), _mm256_set1_ps(query.query2));
 }
 
-void scan_block(const PlaneBlocks& blocks, std::uint32_t block, const PlaneScan& scan) {
-  const Sums sums = sum_rows(blocks.planes + block * blocks.plane_bytes, *scan.query);
+void bound_rows(const PlaneBlocks& blocks, std::uint32_t block, const Sums& sums,
+                const PlaneScan& scan) {
   const __m256 limit = _mm256_set1_ps(scan.threshold);
   std::uint32_t reached = 0;
   for (std::uint32_t i = 0; i < 4; ++i) {
@@ -141,12 +164,24 @@ void scan_block(const PlaneBlocks& blocks, std::uint32_t block, const PlaneScan&
   scan.reached[block] = reached & blocks.lanes[block];
 }
 
+template <std::uint32_t kQueries>
+void scan_block(const PlaneBlocks& blocks, std::uint32_t block, const PlaneScan* scans) {
+  const std::uint8_t* tables[kQueries];
+  for (std::uint32_t q = 0; q < kQueries; ++q) tables[q] = scans[q].query->tables;
+  Sums sums[kQueries];
+  sum_rows<kQueries>(blocks.planes + block * blocks.plane_bytes, tables, scans[0].query->groups,
+                     sums);
+  for (std::uint32_t q = 0; q < kQueries; ++q) bound_rows(blocks, block, sums[q], scans[q]);
+}
+
 }  // namespace
 
 void plane_scan(const PlaneBlocks& blocks, const PlaneScan* scans,
                 std::uint32_t queries) noexcept {
   for (std::uint32_t block = 0; block < blocks.count; ++block) {
-    for (std::uint32_t q = 0; q < queries; ++q) scan_block(blocks, block, scans[q]);
+    std::uint32_t q = 0;
+    for (; q + 2 <= queries; q += 2) scan_block<2>(blocks, block, scans + q);
+    if (q < queries) scan_block<1>(blocks, block, scans + q);
   }
 }
 
