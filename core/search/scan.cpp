@@ -17,10 +17,9 @@ using simd::kBlockRows;
 
 constexpr std::size_t kCacheLineBytes = 64;
 
-// The first guess at the final threshold is made after so many bytes of sign planes, while they are
-// in the second-level cache, or so many rows; the next ones each time twice as many rows are seen.
-constexpr std::size_t kFirstSettleBytes = std::size_t{256} << 10;
-constexpr std::uint64_t kFirstSettleRows = 1024;
+// So many rows are scored as they come, block by block; what they tell of the final threshold
+// decides which of the next ones wait. The guess is made anew each time twice as many are seen.
+constexpr std::uint64_t kFirstSettleRows = 256;
 // So few rows are always scored in order to have a threshold at all: without one every row is
 // deferred.
 constexpr std::size_t kHeldAnyway = 32;
@@ -71,9 +70,8 @@ Scan::Scan(const Shared& shared, const quant::PreparedQuery& query, const TopRow
       rest_bytes_(shared.quantiser.layout().rest_bytes),
       top_(top),
       deferred_(deferred),
-      settle_next_(std::min<std::uint64_t>(
-          kFirstSettleRows, kFirstSettleBytes / shared.quantiser.layout().sign_bytes)),
-      level_(std::numeric_limits<float>::infinity()) {}
+      settle_next_(kFirstSettleRows),
+      level_(-std::numeric_limits<float>::infinity()) {}
 
 std::size_t Scan::deferred_places(std::uint64_t eligible) noexcept {
   return static_cast<std::size_t>(std::min(eligible, kDeferredMax)) + kBlockRows;
