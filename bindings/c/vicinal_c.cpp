@@ -211,6 +211,7 @@ vicinal_status vicinal_reader_search(vicinal_reader* reader, const float* query,
     wanted.filter.emplace(known.filter_ids, static_cast<std::size_t>(known.filter_count));
   }
   if (known.has_after != 0) wanted.after = vicinal::Hit{known.after_id, known.after_score};
+  wanted.min_sequence = known.min_sequence;
   const auto found = reader->reader.search({query, dim}, wanted);
   if (!found.ok()) return to_c(found.status());
   hits->ids = found->ids().data();

@@ -65,7 +65,9 @@ std::string Status::message() const {
     case Code::closed: return "the index or reader is closed";
     case Code::aborted: return "the caller's signal stopped the operation";
     case Code::unsupported: return "this build or platform cannot do it";
-    case Code::would_block: return "the operation would wait where waiting is not allowed";
+    case Code::would_block:
+      if (b_ == 0) return "the operation would wait where waiting is not allowed";
+      return "version " + number(b_) + " is not there yet: the newest here is " + number(a_);
     case Code::io: return "the operating system refused the operation (errno " + number(a_) + ")";
   }
   return "unknown error " + number(static_cast<std::uint64_t>(code_));

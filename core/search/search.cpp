@@ -247,6 +247,9 @@ Status search_wave(const segment::Version& version, const quant::Quantiser& quan
   VICINAL_ASSERT(queries.size() == count * layout.dim);
   std::fill(found.begin(), found.end(), Found{});
   if (Status status = check(layout, queries, first, options); !status.ok()) return status;
+  if (version.sequence < options.min_sequence) {
+    return Status(Code::would_block, version.sequence, options.min_sequence);
+  }
 
   Scratch::Buffers& buffers = *scratch.buffers_;
   if (options.k == 0 || version.live_rows == 0) return {};

@@ -58,7 +58,8 @@ class Scratch {
 // `query`: dim floats. `filter` may be null; else it takes the place of options.filter, of whose
 // index the version is one. Errors, nothing found: DIMENSION(found, expected), NOT_FINITE(0,
 // coordinate), BAD_OPTION(name) for a certainty or min_score that is NaN, a negative certainty, or
-// an `after` that is NaN; FULL when the scratch cannot grow. k = 0 or no row: found nothing. k
+// an `after` that is NaN; then WOULD_BLOCK(the version's sequence, the wanted one) when the version
+// is older than min_sequence; FULL when the scratch cannot grow. k = 0 or no row: found nothing. k
 // above the live rows: all.
 [[nodiscard]] Status search(const segment::Version& version, const quant::Quantiser& quantiser,
                             std::span<const float> query, const SearchOptions& options,

@@ -119,6 +119,9 @@ int c_searches(void) {
   options.after_score = hits.scores[29];
   EXPECT(vicinal_reader_search(reader, rows, kDim, &options, &hits).code == VICINAL_OK);
   EXPECT(hits.count == kRows - 30);
+  options.min_sequence = 2;
+  status = vicinal_reader_search(reader, rows, kDim, &options, &hits);
+  EXPECT(status.code == VICINAL_WOULD_BLOCK && status.a == 1 && status.b == 2 && hits.count == 0);
   options.certainty = NAN;
   EXPECT(vicinal_reader_search(reader, rows, kDim, &options, &hits).code == VICINAL_BAD_OPTION);
 

@@ -105,6 +105,37 @@ TEST(Index, ReceiptsNameTheFirstVersionThatShowsTheWrite) {
   EXPECT_EQ(index.stats().rows, index.try_stats()->rows);
 }
 
+TEST(Index, ASearchSeesTheWriteWhoseSequenceItAsksForOrSaysWhatItSees) {
+  Index index = make();
+  ASSERT_TRUE(add(index, ids_from(0, 50)).ok());
+  Reader reader = index.reader();
+  Snapshot old = reader.snapshot();
+  const auto query = vector_of(99, index.options().dim);
+  const auto ids = ids_from(7, 1);
+  for (std::uint64_t revision = 1; revision <= 3; ++revision) {
+    SearchOptions options;
+    options.k = 50;
+    options.min_sequence = upsert(index, ids, revision)->sequence;
+    EXPECT_EQ(reader.search(query, options)->sequence(), options.min_sequence);
+    EXPECT_TRUE(reader.search_batch(query, options).ok());
+    expect_status(old.search(query, options).status(), Code::would_block, 1, revision + 1);
+    expect_status(old.search_batch(query, options).status(), Code::would_block, 1, revision + 1);
+    options.min_sequence += 1;
+    for (const std::size_t k : {std::size_t{0}, std::size_t{5}}) {
+      options.k = k;
+      const Status early = reader.search(query, options).status();
+      expect_status(early, Code::would_block, revision + 1, revision + 2);
+      EXPECT_NE(early.message().find(std::to_string(revision + 2)), std::string::npos);
+    }
+    // What is wrong with the search itself comes first, whatever the version.
+    options.certainty = -1;
+    EXPECT_EQ(reader.search(query, options).code(), Code::bad_option);
+  }
+  SearchOptions any;
+  any.min_sequence = 1;
+  EXPECT_TRUE(old.search(query, any).ok());
+}
+
 TEST(Index, WritesThatChangeNothingMakeNoVersion) {
   Index index = make();
   EXPECT_EQ(index.clear()->sequence, 0u);

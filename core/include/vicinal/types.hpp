@@ -59,6 +59,9 @@ struct SearchOptions {
   // Standard deviations of the skip test, >= 0; infinity scores every row in full.
   float certainty = 3.0f;
   bool exhaustive = false;  // the same as an infinite certainty
+  // Only a version of at least this sequence may answer, else WOULD_BLOCK(its sequence, this one):
+  // with Receipt::sequence, a search that sees the caller's own write.
+  std::uint64_t min_sequence = 0;
 };
 
 struct WriteOptions {

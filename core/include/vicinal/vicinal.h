@@ -87,6 +87,7 @@ typedef struct vicinal_search_options {
   uint32_t has_after;          /* 1: only what comes after (after_score, after_id) */
   float after_score;
   uint64_t after_id;
+  uint64_t min_sequence;       /* an older version is WOULD_BLOCK(its sequence, this one) */
 } vicinal_search_options;
 
 typedef struct vicinal_open_options {

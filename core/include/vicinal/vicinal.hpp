@@ -135,7 +135,8 @@ class Reader {
 
   // `query`: dim floats. The hits lie in this reader's memory and are valid until its next search;
   // a warm search allocates nothing. k above the live rows gives all of them; k = 0 or an empty
-  // index gives none. Errors: DIMENSION, NOT_FINITE (row 0, coordinate), BAD_OPTION, CLOSED, FULL.
+  // index gives none. Errors: DIMENSION, NOT_FINITE (row 0, coordinate), BAD_OPTION, WOULD_BLOCK
+  // (min_sequence is not reached), CLOSED, FULL.
   [[nodiscard]] Result<Hits> search(std::span<const float> query,
                                     const SearchOptions& options = {});
   // count * dim floats; one result each, equal to the bit to single searches, all of one version.
