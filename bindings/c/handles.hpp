@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "batch_rows.hpp"
 #include "vicinal/vicinal.h"
 #include "vicinal/vicinal.hpp"
 
@@ -15,6 +16,12 @@ struct vicinal_index {
 
 struct vicinal_reader {
   vicinal::Reader reader;
+  std::uint32_t dim;
+  vicinal::c::BatchRows batch;
+};
+
+struct vicinal_filter {
+  vicinal::Filter filter;
 };
 
 struct vicinal_message {

@@ -34,12 +34,69 @@ std::span<const uint64_t> ids_of(const uint64_t* ids, uint64_t count) noexcept {
   return {ids, static_cast<std::size_t>(count)};
 }
 
-vicinal_reader* make_reader(vicinal::Reader reader, vicinal_status* status) noexcept {
+vicinal_reader* make_reader(vicinal::Reader reader, uint32_t dim,
+                            vicinal_status* status) noexcept {
   set(status, reader.status());
   if (!reader.status().ok()) return nullptr;
-  auto* handle = new (std::nothrow) vicinal_reader{std::move(reader)};
+  auto* handle = new (std::nothrow) vicinal_reader{std::move(reader), dim, {}};
   if (handle == nullptr) set(status, Status(Code::full));
   return handle;
+}
+
+Status search_options_of(const vicinal_search_options* options,
+                         vicinal::SearchOptions* wanted) noexcept {
+  vicinal_search_options known;
+  vicinal_search_options_init(&known);
+  if (options != nullptr) {
+    const Status read = read_options(options, &known);
+    if (!read.ok()) return read;
+  }
+  wanted->k = static_cast<std::size_t>(
+      std::min<uint64_t>(known.k, static_cast<std::size_t>(-1)));
+  wanted->min_score = known.min_score;
+  wanted->certainty = known.certainty;
+  if (known.filtered != 0) {
+    wanted->filter.emplace(known.filter_ids, static_cast<std::size_t>(known.filter_count));
+  }
+  if (known.filter != nullptr) wanted->compiled_filter = &known.filter->filter;
+  if (known.has_after != 0) wanted->after = vicinal::Hit{known.after_id, known.after_score};
+  wanted->min_sequence = known.min_sequence;
+  return {};
+}
+
+vicinal_hits hits_of(const vicinal::Hits& found) noexcept {
+  vicinal_hits hits = {};
+  hits.ids = found.ids().data();
+  hits.scores = found.scores().data();
+  hits.count = found.size();
+  hits.sequence = found.sequence();
+  hits.rows_estimated = found.rows_estimated;
+  hits.rows_scored = found.rows_scored;
+  return hits;
+}
+
+// The arrays move while they grow: who has which of them is settled at the end.
+Status search_batch(vicinal_reader* reader, std::span<const float> queries,
+                    const vicinal::SearchOptions& options, std::span<vicinal_hits> hits) {
+  vicinal::c::BatchRows& batch = reader->batch;
+  batch.clear();
+  Status kept;
+  const Status searched = reader->reader.search_each(
+      queries, options, [&](std::size_t query, const vicinal::Hits& found) noexcept {
+        if (kept.ok()) kept = batch.append(found);
+        hits[query] = hits_of(found);
+      });
+  if (!searched.ok() || !kept.ok()) {
+    std::fill(hits.begin(), hits.end(), vicinal_hits{});
+    return searched.ok() ? kept : searched;
+  }
+  std::size_t first = 0;
+  for (vicinal_hits& each : hits) {
+    each.ids = batch.ids() + first;
+    each.scores = batch.scores() + first;
+    first += static_cast<std::size_t>(each.count);
+  }
+  return {};
 }
 
 }  // namespace
@@ -184,43 +241,41 @@ const void* vicinal_index_doorbell(const vicinal_index* index) {
 }
 
 vicinal_reader* vicinal_reader_open(const vicinal_index* index, vicinal_status* status) {
-  return make_reader(index->index.reader(), status);
+  return make_reader(index->index.reader(), index->index.options().dim, status);
 }
 
 vicinal_reader* vicinal_reader_snapshot(vicinal_reader* reader, vicinal_status* status) {
-  return make_reader(reader->reader.snapshot(), status);
+  return make_reader(reader->reader.snapshot(), reader->dim, status);
 }
 
 void vicinal_reader_free(vicinal_reader* reader) { delete reader; }
 
 vicinal_status vicinal_reader_search(vicinal_reader* reader, const float* query, uint32_t dim,
                                      const vicinal_search_options* options, vicinal_hits* hits) {
-  vicinal_search_options known;
-  vicinal_search_options_init(&known);
   *hits = {};
-  if (options != nullptr) {
-    const Status read = read_options(options, &known);
-    if (!read.ok()) return to_c(read);
-  }
   vicinal::SearchOptions wanted;
-  wanted.k = static_cast<std::size_t>(
-      std::min<uint64_t>(known.k, static_cast<std::size_t>(-1)));
-  wanted.min_score = known.min_score;
-  wanted.certainty = known.certainty;
-  if (known.filtered != 0) {
-    wanted.filter.emplace(known.filter_ids, static_cast<std::size_t>(known.filter_count));
-  }
-  if (known.has_after != 0) wanted.after = vicinal::Hit{known.after_id, known.after_score};
-  wanted.min_sequence = known.min_sequence;
+  const Status read = search_options_of(options, &wanted);
+  if (!read.ok()) return to_c(read);
   const auto found = reader->reader.search({query, dim}, wanted);
   if (!found.ok()) return to_c(found.status());
-  hits->ids = found->ids().data();
-  hits->scores = found->scores().data();
-  hits->count = found->size();
-  hits->sequence = found->sequence();
-  hits->rows_estimated = found->rows_estimated;
-  hits->rows_scored = found->rows_scored;
+  *hits = hits_of(*found);
   return to_c(Status());
+}
+
+vicinal_status vicinal_reader_search_batch(vicinal_reader* reader, const float* queries,
+                                           uint32_t dim, uint64_t count,
+                                           const vicinal_search_options* options,
+                                           vicinal_hits* hits) {
+  const std::uint64_t most = static_cast<std::size_t>(-1) /
+                             std::max(sizeof *hits, reader->dim * sizeof *queries);
+  if (count > most) return to_c(Status(Code::full, count));
+  const std::span all(hits, static_cast<std::size_t>(count));
+  std::fill(all.begin(), all.end(), vicinal_hits{});
+  vicinal::SearchOptions wanted;
+  const Status read = search_options_of(options, &wanted);
+  if (!read.ok()) return to_c(read);
+  if (dim != reader->dim) return to_c(Status(Code::dimension, dim, reader->dim));
+  return to_c(search_batch(reader, {queries, all.size() * dim}, wanted, all));
 }
 
 vicinal_status vicinal_reader_has(vicinal_reader* reader, uint64_t id, int* found) {
@@ -241,5 +296,19 @@ vicinal_status vicinal_reader_count(vicinal_reader* reader, uint64_t* rows, uint
   if (sequence != nullptr) *sequence = size.sequence;
   return to_c(status);
 }
+
+vicinal_filter* vicinal_filter_create(vicinal_reader* reader, const uint64_t* ids, uint64_t count,
+                                      vicinal_status* status) {
+  auto made = reader->reader.filter(ids_of(ids, count));
+  set(status, made.status());
+  if (!made.ok()) return nullptr;
+  auto* handle = new (std::nothrow) vicinal_filter{std::move(made).value()};
+  if (handle == nullptr) set(status, Status(Code::full));
+  return handle;
+}
+
+uint64_t vicinal_filter_size(const vicinal_filter* filter) { return filter->filter.size(); }
+
+void vicinal_filter_free(vicinal_filter* filter) { delete filter; }
 
 }  // extern "C"

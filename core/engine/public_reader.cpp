@@ -43,6 +43,17 @@ Status Reader::filter_of(const SearchOptions& options, search::IdFilter** filter
   return {};
 }
 
+namespace {
+
+Hits hits_of(const search::Found& found, std::uint64_t sequence) noexcept {
+  Hits hits(found.ids, found.scores, sequence);
+  hits.rows_estimated = found.rows_estimated;
+  hits.rows_scored = found.rows_scored;
+  return hits;
+}
+
+}  // namespace
+
 Result<Hits> Reader::search(std::span<const float> query, const SearchOptions& options) {
   if (core_ == nullptr) return status();
   search::IdFilter* filter = nullptr;
@@ -51,26 +62,35 @@ Result<Hits> Reader::search(std::span<const float> query, const SearchOptions& o
   std::uint64_t sequence = 0;
   const Status searched = core_->search(query, options, filter, &found, &sequence);
   if (!searched.ok()) return searched;
-  Hits hits(found.ids, found.scores, sequence);
-  hits.rows_estimated = found.rows_estimated;
-  hits.rows_scored = found.rows_scored;
-  return hits;
+  return hits_of(found, sequence);
+}
+
+Status Reader::visit_each(std::span<const float> queries, const SearchOptions& options,
+                          HitsVisit visit, void* context, std::uint64_t* sequence) noexcept {
+  if (core_ == nullptr) return status();
+  search::IdFilter* filter = nullptr;
+  if (const Status status = filter_of(options, &filter); !status.ok()) return status;
+  std::uint64_t answering = 0;
+  const Status searched = core_->search_each(
+      queries, options, filter,
+      [&](std::size_t query, const search::Found& found) {
+        visit(context, query, hits_of(found, answering));
+      },
+      &answering);
+  if (sequence != nullptr) *sequence = answering;
+  return searched;
 }
 
 Result<BatchHits> Reader::search_batch(std::span<const float> queries,
                                        const SearchOptions& options) {
-  if (core_ == nullptr) return status();
-  search::IdFilter* filter = nullptr;
-  if (const Status status = filter_of(options, &filter); !status.ok()) return status;
   BatchHits batch;
-  const Status searched = core_->search_each(
-      queries, options, filter,
-      [&](std::size_t, const search::Found& found) {
-        batch.ids_.insert(batch.ids_.end(), found.ids.begin(), found.ids.end());
-        batch.scores_.insert(batch.scores_.end(), found.scores.begin(), found.scores.end());
-        batch.ends_.push_back(batch.ids_.size());
-      },
-      &batch.sequence_);
+  const HitsVisit append = [](void* context, std::size_t, const Hits& hits) noexcept {
+    auto& to = *static_cast<BatchHits*>(context);
+    to.ids_.insert(to.ids_.end(), hits.ids().begin(), hits.ids().end());
+    to.scores_.insert(to.scores_.end(), hits.scores().begin(), hits.scores().end());
+    to.ends_.push_back({to.ids_.size(), hits.rows_estimated, hits.rows_scored});
+  };
+  const Status searched = visit_each(queries, options, append, &batch, &batch.sequence_);
   if (!searched.ok()) return searched;
   return batch;
 }

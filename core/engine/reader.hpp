@@ -46,17 +46,21 @@ class ReaderCore {
     if (queries.size() % dim != 0) return Status(Code::dimension, queries.size() % dim, dim);
     *sequence = entry.version().sequence;
     const std::size_t count = queries.size() / dim;
-    const std::size_t wave =
-        search::wave_queries(entry.version(), core_->quantiser(), options);
+    std::size_t wave = search::wave_queries(entry.version(), core_->quantiser(), options);
     search::Found found[search::kWaveQueriesMax];
-    for (std::size_t first = 0; first < count; first += wave) {
+    for (std::size_t first = 0; first < count;) {
       const std::size_t some = std::min(wave, count - first);
       const Status status =
           search::search_wave(entry.version(), core_->quantiser(),
                               queries.subspan(first * dim, some * dim), first, options,
                               filter, *scratch_, {found, some});
+      if (status.code() == Code::full && some > 1) {  // fewer at once need less memory
+        wave = some / 2;
+        continue;
+      }
       if (!status.ok()) return status;
       for (std::size_t i = 0; i < some; ++i) visit(first + i, found[i]);
+      first += some;
     }
     return {};
   }

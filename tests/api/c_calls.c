@@ -1,6 +1,7 @@
 #include "c_calls.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 #include <vicinal/vicinal.h>
 
@@ -143,6 +144,100 @@ int c_searches(void) {
   EXPECT(hits.count == 10);
   vicinal_reader_free(snapshot);
   vicinal_reader_free(NULL);
+  return 0;
+}
+
+int c_batches(void) {
+  fill();
+  vicinal_status status;
+  vicinal_index* index = make_index();
+  vicinal_reader* reader = vicinal_reader_open(index, NULL);
+  vicinal_reader* other = vicinal_reader_open(index, NULL);
+  vicinal_hits all[kRows], one;
+  EXPECT(vicinal_reader_search_batch(reader, rows, kDim, 3, NULL, all).code == VICINAL_OK);
+  EXPECT(all[0].count == 0 && all[2].count == 0);
+  EXPECT(vicinal_index_add(index, ids, rows, kRows, NULL).code == VICINAL_OK);
+  vicinal_search_options options;
+  vicinal_search_options_init(&options);
+  for (options.k = 0; options.k <= 64; options.k += 8) {
+    status = vicinal_reader_search_batch(reader, rows, kDim, kRows, &options, all);
+    EXPECT(status.code == VICINAL_OK);
+    for (int i = 0; i < kRows; ++i) {
+      const float* query = rows + i * kDim;
+      EXPECT(vicinal_reader_search(other, query, kDim, &options, &one).code == VICINAL_OK);
+      EXPECT(all[i].count == one.count && all[i].sequence == 1);
+      EXPECT(memcmp(all[i].ids, one.ids, one.count * sizeof *one.ids) == 0);
+      EXPECT(memcmp(all[i].scores, one.scores, one.count * sizeof *one.scores) == 0);
+      EXPECT(all[i].rows_estimated == one.rows_estimated);
+    }
+  }
+  EXPECT(vicinal_reader_search_batch(reader, NULL, kDim, 0, NULL, NULL).code == VICINAL_OK);
+  /* As many numbers as a batch of the right dimension would have. */
+  status = vicinal_reader_search_batch(reader, rows, kDim / 2, 4, NULL, all);
+  EXPECT(status.code == VICINAL_DIMENSION && status.a == kDim / 2 && status.b == kDim);
+  EXPECT(vicinal_reader_search_batch(reader, rows, kDim, UINT64_MAX, NULL, all).code ==
+         VICINAL_FULL);
+  rows[33 * kDim + 4] = NAN;
+  status = vicinal_reader_search_batch(reader, rows, kDim, kRows, NULL, all);
+  EXPECT(status.code == VICINAL_NOT_FINITE && status.a == 33 && status.b == 4);
+  for (int i = 0; i < kRows; ++i) EXPECT(all[i].count == 0 && all[i].ids == NULL);
+  vicinal_index_close(index);
+  status = vicinal_reader_search_batch(reader, rows, kDim, 2, NULL, all);
+  EXPECT(status.code == VICINAL_CLOSED);
+  vicinal_reader_free(other);
+  vicinal_reader_free(reader);
+  vicinal_index_free(index);
+  return 0;
+}
+
+int c_filters(void) {
+  fill();
+  vicinal_status status;
+  vicinal_index* index = make_index();
+  vicinal_index* stranger = make_index();
+  vicinal_reader* reader = vicinal_reader_open(index, NULL);
+  vicinal_reader* foreign = vicinal_reader_open(stranger, NULL);
+  const uint64_t wanted[] = {ids[4], 7, ids[9], ids[4]};
+  vicinal_filter* filter = vicinal_filter_create(reader, wanted, 4, &status);
+  EXPECT(filter != NULL && status.code == VICINAL_OK && vicinal_filter_size(filter) == 3);
+  vicinal_filter* none = vicinal_filter_create(reader, NULL, 0, NULL);
+  EXPECT(none != NULL && vicinal_filter_size(none) == 0);
+  EXPECT(vicinal_index_add(index, ids, rows, kRows, NULL).code == VICINAL_OK);
+  vicinal_reader* snapshot = vicinal_reader_snapshot(reader, NULL);
+  EXPECT(vicinal_index_remove(index, ids + 9, 1, NULL).code == VICINAL_OK);
+  vicinal_search_options options;
+  vicinal_search_options_init(&options);
+  EXPECT(options.filter == NULL);
+  options.filter = filter;
+  vicinal_hits hits, all[4];
+  EXPECT(vicinal_reader_search(reader, rows, kDim, &options, &hits).code == VICINAL_OK);
+  EXPECT(hits.count == 1 && hits.ids[0] == ids[4]);
+  EXPECT(vicinal_reader_search(snapshot, rows, kDim, &options, &hits).code == VICINAL_OK);
+  EXPECT(hits.count == 2);
+  EXPECT(vicinal_reader_search_batch(reader, rows, kDim, 4, &options, all).code == VICINAL_OK);
+  EXPECT(all[0].count == 1 && all[3].count == 1 && all[3].ids[0] == ids[4]);
+  options.filter = none;
+  EXPECT(vicinal_reader_search(reader, rows, kDim, &options, &hits).code == VICINAL_OK);
+  EXPECT(hits.count == 0);
+  options.filter = filter;
+  EXPECT(vicinal_reader_search(foreign, rows, kDim, &options, &hits).code == VICINAL_BAD_OPTION);
+  options.filtered = 1;
+  EXPECT(vicinal_reader_search(reader, rows, kDim, &options, &hits).code == VICINAL_BAD_OPTION);
+  options.filtered = 0;
+  options.struct_size = offsetof(vicinal_search_options, filter); /* of an older caller */
+  EXPECT(vicinal_reader_search(reader, rows, kDim, &options, &hits).code == VICINAL_OK);
+  EXPECT(hits.count == 10);
+  vicinal_index_close(index);
+  EXPECT(vicinal_filter_create(reader, wanted, 2, &status) == NULL);
+  EXPECT(status.code == VICINAL_CLOSED);
+  vicinal_reader_free(snapshot);
+  vicinal_reader_free(reader);
+  vicinal_reader_free(foreign);
+  vicinal_index_free(index);
+  vicinal_index_free(stranger);
+  vicinal_filter_free(filter); /* outlives them */
+  vicinal_filter_free(none);
+  vicinal_filter_free(NULL);
   return 0;
 }
 

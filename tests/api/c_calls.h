@@ -9,6 +9,8 @@ extern "C" {
 
 int c_indexes(void);
 int c_searches(void);
+int c_batches(void);
+int c_filters(void);
 int c_messages(void);
 int c_struct_sizes(void);
 int c_texts(void);

@@ -14,6 +14,10 @@ TEST(C, AnIndexIsMadeWrittenSharedAndFreed) { EXPECT_EQ(c_indexes(), kPassed); }
 
 TEST(C, ReadersSearchFilterPageAndOutliveTheirIndex) { EXPECT_EQ(c_searches(), kPassed); }
 
+TEST(C, ABatchIsItsSingleSearchesOrNothing) { EXPECT_EQ(c_batches(), kPassed); }
+
+TEST(C, FiltersServeEveryReaderOfTheirIndexAndNoOther) { EXPECT_EQ(c_filters(), kPassed); }
+
 TEST(C, MessagesAreFilledInPartsAndPumped) { EXPECT_EQ(c_messages(), kPassed); }
 
 TEST(C, StructsOfOlderCallersAreFilledUpAndOfNewerOnesRefused) {

@@ -1,8 +1,8 @@
 /* The C interface of vicinal: opaque handles, status codes, options with struct_size first.
  *
  * Thread safety: an index from any thread; a reader from one thread at a time; a message from the
- * thread that made it. Every handle is freed by its own function, once; a reader keeps its index
- * alive.
+ * thread that made it; a filter from one thread at a time. Every handle is freed by its own
+ * function, once; a reader and a filter keep their index alive.
  * Strings are UTF-8 and end in zero. Nothing throws. */
 #pragma once
 
@@ -18,6 +18,7 @@ extern "C" {
 typedef struct vicinal_index vicinal_index;
 typedef struct vicinal_reader vicinal_reader;
 typedef struct vicinal_message vicinal_message;
+typedef struct vicinal_filter vicinal_filter;
 
 /* The codes of status.hpp. */
 typedef enum vicinal_code {
@@ -88,6 +89,7 @@ typedef struct vicinal_search_options {
   float after_score;
   uint64_t after_id;
   uint64_t min_sequence;       /* an older version is WOULD_BLOCK(its sequence, this one) */
+  vicinal_filter* filter;      /* or null; one of this index, not together with `filtered` */
 } vicinal_search_options;
 
 typedef struct vicinal_open_options {
@@ -200,12 +202,26 @@ void vicinal_reader_free(vicinal_reader* reader);
 /* `query`: dim floats. `options` may be null. */
 vicinal_status vicinal_reader_search(vicinal_reader* reader, const float* query, uint32_t dim,
                                      const vicinal_search_options* options, vicinal_hits* hits);
+/* `queries`: count * dim floats; `hits`: count of them. Each is what a single search would find, to
+ * the bit, and all are of one version. An error: all hits are empty. */
+vicinal_status vicinal_reader_search_batch(vicinal_reader* reader, const float* queries,
+                                           uint32_t dim, uint64_t count,
+                                           const vicinal_search_options* options,
+                                           vicinal_hits* hits);
 vicinal_status vicinal_reader_has(vicinal_reader* reader, uint64_t id, int* found);
 /* `vector`: dim floats; UNKNOWN_ID. */
 vicinal_status vicinal_reader_get(vicinal_reader* reader, uint64_t id, float* vector,
                                   uint32_t dim);
 /* Live rows, and the sequence of the version that has them (may be null). */
 vicinal_status vicinal_reader_count(vicinal_reader* reader, uint64_t* rows, uint64_t* sequence);
+
+/* A list of the only ids that searches may return, prepared once for any number of searches of
+ * every reader of the index, and kept up to date. Or null with the reason in `status`. */
+vicinal_filter* vicinal_filter_create(vicinal_reader* reader, const uint64_t* ids, uint64_t count,
+                                      vicinal_status* status);
+/* Different ids in the list, known to the index or not. */
+uint64_t vicinal_filter_size(const vicinal_filter* filter);
+void vicinal_filter_free(vicinal_filter* filter);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "vicinal/status.hpp"
@@ -87,18 +88,27 @@ class BatchHits {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return ends_.size(); }
   [[nodiscard]] Hits operator[](std::size_t query) const noexcept {
-    const std::size_t from = query == 0 ? 0 : ends_[query - 1];
-    const std::size_t count = ends_[query] - from;
-    return {std::span(ids_).subspan(from, count), std::span(scores_).subspan(from, count),
-            sequence_};
+    const End& end = ends_[query];
+    const std::size_t from = query == 0 ? 0 : ends_[query - 1].row;
+    const std::size_t count = end.row - from;
+    Hits hits = {std::span(ids_).subspan(from, count), std::span(scores_).subspan(from, count),
+                 sequence_};
+    hits.rows_estimated = end.rows_estimated;
+    hits.rows_scored = end.rows_scored;
+    return hits;
   }
   [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
 
  private:
   friend class Reader;
+  struct End {
+    std::size_t row;  // behind the query's last
+    std::uint64_t rows_estimated;
+    std::uint64_t rows_scored;
+  };
   std::vector<std::uint64_t> ids_;
   std::vector<float> scores_;
-  std::vector<std::size_t> ends_;
+  std::vector<End> ends_;
   std::uint64_t sequence_ = 0;
 };
 
@@ -142,6 +152,19 @@ class Reader {
   // count * dim floats; one result each, equal to the bit to single searches, all of one version.
   [[nodiscard]] Result<BatchHits> search_batch(std::span<const float> queries,
                                                const SearchOptions& options = {});
+  // The same without memory of the results' own: visit(std::size_t query, const Hits&) for each
+  // query in order, of hits that are valid until it returns. It must not throw or use this reader.
+  // An error may come after some were visited.
+  template <class Visit>
+  Status search_each(std::span<const float> queries, const SearchOptions& options,
+                     Visit&& visit) {
+    using Called = std::remove_reference_t<Visit>;
+    const HitsVisit call = [](void* context, std::size_t query, const Hits& hits) noexcept {
+      (*static_cast<Called*>(context))(query, hits);
+    };
+    const void* context = std::addressof(visit);
+    return visit_each(queries, options, call, const_cast<void*>(context), nullptr);
+  }
   // For SearchOptions::compiled_filter, of this index's readers. Unknown ids may become known
   // later. FULL, CLOSED.
   [[nodiscard]] Result<Filter> filter(std::span<const std::uint64_t> ids);
@@ -166,6 +189,10 @@ class Reader {
   friend class Index;
   Reader(std::unique_ptr<engine::ReaderCore> core, Status status) noexcept;
   Status filter_of(const SearchOptions& options, search::IdFilter** filter) const noexcept;
+  using HitsVisit = void (*)(void* context, std::size_t query, const Hits& hits) noexcept;
+  // `sequence` of the version, also where there is no query; may be null.
+  Status visit_each(std::span<const float> queries, const SearchOptions& options, HitsVisit visit,
+                    void* context, std::uint64_t* sequence) noexcept;
   std::unique_ptr<engine::ReaderCore> core_;
   Status status_;
 };
