@@ -24,7 +24,11 @@ EMSCRIPTEN_BINDINGS(vicinal) {
   function("vic_reader_close", &vic_reader_close);
   function("vic_reader_snapshot", &vic_reader_snapshot);
   function("vic_reader_filter_buffer", &vic_reader_filter_buffer);
+  function("vic_reader_filter_create", &vic_reader_filter_create);
+  function("vic_reader_filter_release", &vic_reader_filter_release);
   function("vic_reader_search", &vic_reader_search);
+  function("vic_reader_batch_buffer", &vic_reader_batch_buffer);
+  function("vic_reader_search_batch", &vic_reader_search_batch);
   function("vic_reader_has", &vic_reader_has);
   function("vic_reader_get", &vic_reader_get);
   function("vic_reader_refresh", &vic_reader_refresh);

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <utility>
 
+#include "c/batch_rows.hpp"
 #include "vicinal/vicinal.hpp"
 
 #define VIC_EXPORT(name) __attribute__((export_name(#name), used))
@@ -16,7 +18,7 @@ namespace {
 
 static_assert(sizeof(StatusBlock) == 24 && sizeof(OptionsBlock) == 40);
 static_assert(sizeof(MessageBlock) == 64 && offsetof(MessageBlock, done) == 56);
-static_assert(sizeof(ReaderBlock) == 120 && offsetof(ReaderBlock, found) == 116);
+static_assert(sizeof(ReaderBlock) == 128 && offsetof(ReaderBlock, batch_ends) == 124);
 static_assert(sizeof(StatsBlock) == 120 && offsetof(StatsBlock, kernel) == 112);
 static_assert(sizeof(void*) == sizeof(Address), "addresses are those of wasm32");
 
@@ -35,6 +37,20 @@ struct MessageHandle {
   bool settled = false;  // the outcome was copied into the block
 };
 
+// One of a reader's compiled filters: a list, so that the reader's end finds them.
+struct FilterHandle {
+  Filter filter;
+  FilterHandle* next;
+};
+
+// Memory of a batch, kept until its owner wants it back.
+struct Batch {
+  float* queries = nullptr;
+  std::uint32_t* ends = nullptr;
+  std::uint32_t capacity = 0;  // queries
+  c::BatchRows rows;
+};
+
 struct ReaderHandle {
   ReaderBlock block;  // first: its address is the handle
   Reader reader;
@@ -42,6 +58,8 @@ struct ReaderHandle {
   float* query;
   std::uint64_t* filter = nullptr;
   std::uint32_t filter_capacity = 0;
+  FilterHandle* filters = nullptr;
+  Batch batch = {};
 };
 static_assert(offsetof(MessageHandle, block) == 0 && offsetof(ReaderHandle, block) == 0);
 
@@ -69,10 +87,32 @@ vic_address refuse(StatusBlock* block, const Status& status) noexcept {
   return 0;
 }
 
+template <class T>
+T* allocate(std::uint64_t count) noexcept {
+  const std::uint64_t bytes = (count * sizeof(T) + 63) / 64 * 64;
+  if (bytes > 0x7fffffff) return nullptr;
+  return static_cast<T*>(std::aligned_alloc(64, static_cast<std::size_t>(bytes)));
+}
+
+void release_batch(Batch& batch) noexcept {
+  std::free(batch.queries);
+  std::free(batch.ends);
+  batch.queries = nullptr;
+  batch.ends = nullptr;
+  batch.capacity = 0;
+  batch.rows.release();
+}
+
+void release_filter_buffer(ReaderHandle& handle) noexcept {
+  std::free(handle.filter);
+  handle.filter = nullptr;
+  handle.filter_capacity = 0;
+}
+
 vic_address make_reader(Reader reader, std::uint32_t dim, StatusBlock* status) noexcept {
   store(status, reader.status());
   if (!reader.status().ok()) return 0;
-  auto* query = static_cast<float*>(std::aligned_alloc(64, (dim * sizeof(float) + 63) / 64 * 64));
+  auto* query = allocate<float>(dim);
   auto* handle = query == nullptr
                      ? nullptr
                      : new (std::nothrow) ReaderHandle{{}, std::move(reader), dim, query};
@@ -94,6 +134,7 @@ SearchOptions options_of(const ReaderHandle& handle) noexcept {
   options.min_score = block.min_score;
   options.certainty = block.certainty;
   if (block.filtered != 0) options.filter.emplace(handle.filter, block.filter_count);
+  if (block.filter != 0) options.compiled_filter = &at<FilterHandle>(block.filter)->filter;
   if (block.has_after != 0) options.after = Hit{block.after_id, block.after_score};
   return options;
 }
@@ -245,8 +286,10 @@ VIC_EXPORT(vic_reader_open) vic_address vic_reader_open(vic_address index, vic_a
 
 VIC_EXPORT(vic_reader_close) void vic_reader_close(vic_address reader) {
   auto* handle = at<ReaderHandle>(reader);
+  while (handle->filters != nullptr) delete std::exchange(handle->filters, handle->filters->next);
+  release_batch(handle->batch);
+  release_filter_buffer(*handle);
   std::free(handle->query);
-  std::free(handle->filter);
   delete handle;
 }
 
@@ -259,17 +302,37 @@ vic_address vic_reader_snapshot(vic_address reader, vic_address status) {
 VIC_EXPORT(vic_reader_filter_buffer)
 vic_address vic_reader_filter_buffer(vic_address reader, std::uint32_t count) {
   auto* handle = at<ReaderHandle>(reader);
-  if (count > 0x7fffffff / sizeof(std::uint64_t)) return 0;
   if (handle->filter == nullptr || count > handle->filter_capacity) {
     const std::uint32_t capacity = count < 64 ? 64 : count;
-    auto* fresh = static_cast<std::uint64_t*>(
-        std::aligned_alloc(64, (capacity * sizeof(std::uint64_t) + 63) / 64 * 64));
+    auto* fresh = allocate<std::uint64_t>(capacity);
     if (fresh == nullptr) return 0;
     std::free(handle->filter);
     handle->filter = fresh;
     handle->filter_capacity = capacity;
   }
   return address_of(handle->filter);
+}
+
+VIC_EXPORT(vic_reader_filter_create)
+vic_address vic_reader_filter_create(vic_address reader, std::uint32_t count) {
+  auto* handle = at<ReaderHandle>(reader);
+  StatusBlock* status = &handle->block.status;
+  if (count > handle->filter_capacity) return refuse(status, Status(Code::bad_option));
+  auto made = handle->reader.filter({handle->filter, count});
+  release_filter_buffer(*handle);
+  if (!made.ok()) return refuse(status, made.status());
+  auto* filter = new (std::nothrow) FilterHandle{std::move(made).value(), handle->filters};
+  if (filter == nullptr) return refuse(status, Status(Code::full, sizeof(FilterHandle)));
+  handle->filters = filter;
+  store(status, Status());
+  return address_of(filter);
+}
+
+VIC_EXPORT(vic_reader_filter_release)
+void vic_reader_filter_release(vic_address reader, vic_address filter) {
+  FilterHandle** at_link = &at<ReaderHandle>(reader)->filters;
+  while (*at_link != nullptr && address_of(*at_link) != filter) at_link = &(*at_link)->next;
+  if (*at_link != nullptr) delete std::exchange(*at_link, (*at_link)->next);
 }
 
 VIC_EXPORT(vic_reader_search) std::uint32_t vic_reader_search(vic_address reader) {
@@ -284,6 +347,53 @@ VIC_EXPORT(vic_reader_search) std::uint32_t vic_reader_search(vic_address reader
   block.sequence = found->sequence();
   block.rows_estimated = found->rows_estimated;
   block.rows_scored = found->rows_scored;
+  return finish(&block.status, Status());
+}
+
+VIC_EXPORT(vic_reader_batch_buffer)
+vic_address vic_reader_batch_buffer(vic_address reader, std::uint32_t count) {
+  auto* handle = at<ReaderHandle>(reader);
+  Batch& batch = handle->batch;
+  if (count == 0 || count > batch.capacity) {
+    release_batch(batch);  // first, so that the new one can lie in its place
+    handle->block.hit_count = 0;
+    handle->block.batch_ends = 0;
+    if (count == 0) return 0;
+    batch.queries = allocate<float>(std::uint64_t{count} * handle->dim);
+    batch.ends = allocate<std::uint32_t>(count);
+    if (batch.queries == nullptr || batch.ends == nullptr) {
+      release_batch(batch);
+      return 0;
+    }
+    batch.capacity = count;
+    handle->block.batch_ends = address_of(batch.ends);
+  }
+  return address_of(batch.queries);
+}
+
+VIC_EXPORT(vic_reader_search_batch)
+std::uint32_t vic_reader_search_batch(vic_address reader, std::uint32_t count) {
+  auto* handle = at<ReaderHandle>(reader);
+  ReaderBlock& block = handle->block;
+  Batch& batch = handle->batch;
+  block.hit_count = 0;
+  block.rows_estimated = block.rows_scored = 0;
+  batch.rows.clear();
+  if (count > batch.capacity) return finish(&block.status, Status(Code::bad_option));
+  Status kept;
+  const Status searched = handle->reader.search_each(
+      {batch.queries, std::size_t{count} * handle->dim}, options_of(*handle),
+      [&](std::size_t query, const vicinal::Hits& hits) noexcept {
+        if (kept.ok()) kept = batch.rows.append(hits);
+        batch.ends[query] = static_cast<std::uint32_t>(batch.rows.size());
+        block.sequence = hits.sequence();
+        block.rows_estimated += hits.rows_estimated;
+        block.rows_scored += hits.rows_scored;
+      });
+  if (!searched.ok() || !kept.ok()) return finish(&block.status, searched.ok() ? kept : searched);
+  block.hit_count = static_cast<std::uint32_t>(batch.rows.size());
+  block.hit_ids = address_of(batch.rows.ids());
+  block.hit_scores = address_of(batch.rows.scores());
   return finish(&block.status, Status());
 }
 

@@ -18,7 +18,7 @@
 namespace vicinal::wasm {
 
 using Address = std::uint32_t;
-inline constexpr std::uint32_t kAbiVersion = 2;
+inline constexpr std::uint32_t kAbiVersion = 3;
 
 struct StatusBlock {      // 24 bytes
   std::uint32_t code;     // 0
@@ -49,7 +49,7 @@ struct MessageBlock {            // one write
   std::uint32_t padding;         // 60
 };
 
-struct ReaderBlock {             // one reader's requests and results
+struct ReaderBlock {             // one reader's requests and results; 128 bytes
   StatusBlock status;            // 0
   std::uint64_t id;              // 24: in of has and get
   std::uint64_t after_id;        // 32: in of search, with has_after
@@ -69,6 +69,8 @@ struct ReaderBlock {             // one reader's requests and results
   std::uint64_t rows_scored;     // 104
   Address query;                 // 112: f32[dim], in of search, out of get
   std::uint32_t found;           // 116: out of has and get
+  Address filter;                // 120: in of search: a compiled filter of this reader, or 0
+  Address batch_ends;            // 124: u32[count], out of search_batch: see there
 };
 
 struct StatsBlock {              // vic_index_stats
@@ -153,9 +155,23 @@ vic_address vic_reader_open(vic_address index, vic_address status);
 void vic_reader_close(vic_address reader);
 // A reader of the version that is newest now, until it is closed; from a snapshot: of its version.
 vic_address vic_reader_snapshot(vic_address reader, vic_address status);
-// u64[count] for the ids of a filter, or 0 without memory; valid until the next call of this.
+// u64[count] for the ids of a filter, or 0 without memory; valid until the next call of this or of
+// vic_reader_filter_create.
 vic_address vic_reader_filter_buffer(vic_address reader, std::uint32_t count);
+// Compiles the first `count` ids of the filter buffer, whose memory it gives back, for the block's
+// `filter` (with `filtered` 0) of any number of this reader's searches. 0 with the reason in the
+// block's status: FULL, CLOSED, BAD_OPTION without such a buffer. The reader owns it.
+vic_address vic_reader_filter_create(vic_address reader, std::uint32_t count);
+void vic_reader_filter_release(vic_address reader, vic_address filter);
 std::uint32_t vic_reader_search(vic_address reader);
+// f32[count * dim] for the queries of a batch, or 0 without memory; valid until the next call of
+// this. A count of 0 gives back the memory of the last batch, its results included.
+vic_address vic_reader_batch_buffer(vic_address reader, std::uint32_t count);
+// Searches for the first `count` queries of the batch buffer as vic_reader_search does for one, all
+// in one version. hit_ids and hit_scores: the rows of all, one query's after the other's,
+// hit_count in all, valid until the reader's next batch; batch_ends tells them apart;
+// rows_estimated and rows_scored: of all. NOT_FINITE names the query. FULL, BAD_OPTION.
+std::uint32_t vic_reader_search_batch(vic_address reader, std::uint32_t count);
 std::uint32_t vic_reader_has(vic_address reader);
 std::uint32_t vic_reader_get(vic_address reader);
 // Fills rows and sequence.

@@ -42,7 +42,8 @@ const LayoutEntry kLayout[] = {
     VICINAL_FIELD(ReaderBlock, hit_scores), VICINAL_FIELD(ReaderBlock, sequence),
     VICINAL_FIELD(ReaderBlock, rows), VICINAL_FIELD(ReaderBlock, rows_estimated),
     VICINAL_FIELD(ReaderBlock, rows_scored), VICINAL_FIELD(ReaderBlock, query),
-    VICINAL_FIELD(ReaderBlock, found), VICINAL_END(ReaderBlock),
+    VICINAL_FIELD(ReaderBlock, found), VICINAL_FIELD(ReaderBlock, filter),
+    VICINAL_FIELD(ReaderBlock, batch_ends), VICINAL_END(ReaderBlock),
 
     VICINAL_FIELD(StatsBlock, rows), VICINAL_FIELD(StatsBlock, dead),
     VICINAL_FIELD(StatsBlock, sequence), VICINAL_FIELD(StatsBlock, segment_bytes),

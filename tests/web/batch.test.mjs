@@ -13,8 +13,12 @@ describe.each(backends)('batches, $name', ({ load }) => {
     const index = await create({ dim }, load);
     await index.add(range(3000), randomRows(1, 3000, dim));
     const queries = randomRows(2, queryCount, dim);
+    queries.fill(0, 5 * dim, 6 * dim);
+    const after = index.search(row(queries, dim, 3), { k: 20 }).ids[19];
     const options = [
       {}, { k: 0 }, { k: 200, filter: range(700) }, { exhaustive: true }, { minScore: 0.2 },
+      { filter: index.filter(range(700)) }, { filter: [] }, { after: { id: after, score: 0.3 } },
+      { k: 500, certainty: 1 },
     ];
     const snapshot = index.snapshot();
     for (const reader of [index, snapshot]) {
@@ -30,7 +34,7 @@ describe.each(backends)('batches, $name', ({ load }) => {
     }
   });
 
-  test('they give back the slot that they take', async () => {
+  test('they take no slot, and name the query that is bad', async () => {
     const index = await create({ dim }, load);
     await index.add(range(10), randomRows(1, 10, dim));
     const { readers } = index.stats();
@@ -39,6 +43,20 @@ describe.each(backends)('batches, $name', ({ load }) => {
     queries[3 * dim] = NaN;
     expect((await errorOf(() => index.searchBatch(queries))).message).toMatch(/query 3/);
     expect(index.stats().readers).toBe(readers);
+    expect(index.searchBatch(queries.subarray(0, 3 * dim)).length).toBe(3);
+  });
+
+  test('they may be large, then small, then searched with a larger k', async () => {
+    const index = await create({ dim }, load);
+    await index.add(range(300), randomRows(1, 300, dim));
+    for (const [count, k] of [[1, 1], [6000, 1], [2, 3], [1000, 300], [2, 1e6], [1, 0]]) {
+      const queries = randomRows(count, count, dim);
+      const all = index.searchBatch(queries, { k });
+      expect(all.length).toBe(count);
+      for (const i of [0, count >> 1, count - 1]) {
+        expect(plain(all[i])).toEqual(plain(index.search(row(queries, dim, i), { k })));
+      }
+    }
   });
 
   test('with every slot taken they go on, and stats and snapshots are BUSY', async () => {

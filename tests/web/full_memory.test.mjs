@@ -14,6 +14,7 @@ const request = {
 const rowCount = 300;
 const rows = randomRows(1, rowCount, shape.dim);
 const query = rows.slice(0, shape.dim);
+const queries = rows.slice(0, 40 * shape.dim);
 /** Calls that may do with what earlier ones have left. */
 const kMayFit = ['stats', 'refresh', 'has', 'remove'];
 const kWrites = ['add', 'upsert', 'remove'];
@@ -144,6 +145,23 @@ function calls(backend, index, reader) {
       const fresh = backend.openReader(index);
       try {
         return backend.search(fresh, query, { ...request, filter });
+      } finally {
+        backend.closeReader(fresh);
+      }
+    },
+    coldBatch() {
+      const fresh = backend.openReader(index);
+      try {
+        return backend.searchBatch(fresh, queries, 40, request);
+      } finally {
+        backend.closeReader(fresh);
+      }
+    },
+    compiledSearch() {
+      const fresh = backend.openReader(index);
+      try {
+        const compiled = backend.compileFilter(fresh, filter);
+        return backend.search(fresh, query, request, compiled);
       } finally {
         backend.closeReader(fresh);
       }

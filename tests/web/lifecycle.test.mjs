@@ -16,6 +16,7 @@ async function filled(load, count = 50) {
 const reads = {
   search: (reader) => reader.search(query),
   searchBatch: (reader) => reader.searchBatch([query]),
+  emptyBatch: (reader) => reader.searchBatch([]),
   searchAsync: (reader) => reader.searchAsync(query),
   has: (reader) => reader.has(1),
   get: (reader) => reader.get(1),

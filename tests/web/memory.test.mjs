@@ -86,6 +86,39 @@ test('filters of any size give their memory back', async () => {
   await index.close();
 });
 
+test('filters that a reader has compiled give their memory back when others come', async () => {
+  const index = await VectorIndex.create({ dim: 4 }, load);
+  await index.add([5], [[1, 2, 3, 4]]);
+  const filters = range(40).map((i) => index.filter(range(100_000 + i)));  // 800 kB each
+  for (const filter of filters) expect(index.search([1, 2, 3, 4], { filter }).length).toBe(1);
+  for (const filter of filters) index.searchBatch([[1, 2, 3, 4]], { filter });
+  // Fewer than a reader keeps fill the memory: they make room for each other.
+  const large = range(8).map((i) => index.filter(range(250_000 + i)));
+  for (const filter of large) expect(index.search([1, 2, 3, 4], { filter }).length).toBe(1);
+  await index.close();
+});
+
+test('a filter or a batch that does not fit is FULL, and the index goes on', async () => {
+  const index = await VectorIndex.create({ dim }, load);
+  await index.add(range(500), randomRows(1, 500, dim));
+  const query = randomRows(2, 1, dim);
+  const { ids } = index.search(query);
+  const filter = index.filter(range(1_500_000));
+  const queries = new Float32Array(20_000 * dim).fill(1);
+  const some = randomRows(3, 1500, dim);
+  for (let i = 0; i < 4; ++i) {
+    expect((await errorOf(() => index.search(query, { filter }))).code).toBe('FULL');
+    expect((await errorOf(() => index.searchBatch(queries))).code).toBe('FULL');
+    // The queries fit, the results do not.
+    expect((await errorOf(() => index.searchBatch(some, { k: 1e9, exhaustive: true }))).code)
+      .toBe('FULL');
+    expect(index.search(query).ids).toEqual(ids);
+    expect(index.searchBatch(some.subarray(0, 500 * dim)).length).toBe(500);
+  }
+  await index.add(range(500, 500), randomRows(4, 500, dim));
+  await index.close();
+});
+
 test('an index beyond the budget is FULL, the index beside it goes on', async () => {
   const rows = randomRows(1, 1000, dim);
   const small = await VectorIndex.create({ dim }, load);

@@ -4,7 +4,9 @@ import type { Id } from './types.js';
 /**
  * A list of the only ids that a search may return, checked and packed once. It belongs to no
  * version and no thread's memory: every reader takes it, as often as wanted, and it needs no
- * closing.
+ * closing. A reader compiles it when it first searches with it, keeps the eight that it used last,
+ * and brings them up to date with each new version: from the second search on a Filter costs less
+ * than a list. searchAsync takes it as a list.
  */
 export class Filter {
   /** Ids in the list, repeated ones counted each time. */

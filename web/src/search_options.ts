@@ -14,6 +14,8 @@ export interface SearchRequest {
   readonly certainty: number;
   /** Undefined: every row may appear. */
   readonly filter: IdWords | undefined;
+  /** Whether the words are a Filter's, which come again: worth compiling. */
+  readonly prepared: boolean;
   readonly after: { readonly score: number; readonly id: IdWords } | undefined;
   /** 0: any version will do. */
   readonly minSequence: number;
@@ -93,5 +95,9 @@ export function checkSearchOptions(options: SearchOptions, kind: IdKind): Search
     minSequence: checkNumber('minSequence', minSequence, 0),
     after: checkAfter(options.after, kind),
   };
-  return { ...request, filter: filter === undefined ? undefined : Filter.wordsOf(filter, kind) };
+  return {
+    ...request,
+    filter: filter === undefined ? undefined : Filter.wordsOf(filter, kind),
+    prepared: filter instanceof Filter,
+  };
 }

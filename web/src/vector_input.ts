@@ -147,15 +147,15 @@ export function queryVector(query: unknown, dim: number, index: number): NumberV
   return copy;
 }
 
-/** Queries of a batch: views of the caller's memory, or of one copy. */
-export function queryVectors(queries: unknown, dim: number): NumberView[] {
+/** Queries of a batch, one after the other: a view of the caller's memory, or of one copy. */
+export function queryVectors(queries: unknown, dim: number): NumberView {
   const view = numberView(queries, 'queries');
   if (view) {
     if (view.length % dim !== 0) {
       throw new VicinalError('DIMENSION',
         `queries: found ${view.length} numbers, expected a multiple of ${dim}`);
     }
-    return rowsOf(view, view.length / dim, dim);
+    return view.subarray(0, view.length);  // a length of its own, whatever its buffer does
   }
   if (!isArrayLike(queries)) {
     throw new VicinalError('BAD_OPTION', 'queries must be an array of vectors or a typed array');
@@ -165,9 +165,5 @@ export function queryVectors(queries: unknown, dim: number): NumberView[] {
   // Copied one after the other: a getter of the next may transfer or change the one before.
   const copy = allocate(count * dim);
   for (let i = 0; i < count; ++i) copy.set(queryVector(queries[i], dim, i), i * dim);
-  return rowsOf(copy, count, dim);
-}
-
-function rowsOf(values: NumberView, count: number, dim: number): NumberView[] {
-  return Array.from({ length: count }, (_, i) => values.subarray(i * dim, (i + 1) * dim));
+  return copy;
 }

@@ -4,7 +4,7 @@
 //     every name and every offset when a module is loaded.
 import { VicinalError } from '../errors.js';
 
-export const kAbiVersion = 2;
+export const kAbiVersion = 3;
 
 export const kStatus = { code: 0, a: 8, b: 16, bytes: 24 } as const;
 
@@ -21,7 +21,8 @@ export const kMessage = {
 export const kReader = {
   status: 0, id: 24, afterId: 32, afterScore: 40, hasAfter: 44, k: 48, minScore: 52, certainty: 56,
   filtered: 60, filterCount: 64, hitCount: 68, hitIds: 72, hitScores: 76, sequence: 80, rows: 88,
-  rowsEstimated: 96, rowsScored: 104, query: 112, found: 116, bytes: 120,
+  rowsEstimated: 96, rowsScored: 104, query: 112, found: 116, filter: 120, batchEnds: 124,
+  bytes: 128,
 } as const;
 
 export const kStats = {

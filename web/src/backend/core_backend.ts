@@ -75,7 +75,20 @@ export interface CoreBackend {
   /** A reader of the version that `reader` sees now. */
   snapshotReader(reader: Handle): Handle;
   closeReader(reader: Handle): void;
-  search(reader: Handle, query: ArrayLike<number>, request: SearchRequest): FoundRows;
+  /**
+   * Ids for searches of this reader that name the result in place of their request's filter. It
+   * ends with the reader, or when it is released.
+   */
+  compileFilter(reader: Handle, ids: IdWords): Handle;
+  releaseFilter(reader: Handle, compiled: Handle): void;
+  search(
+    reader: Handle, query: ArrayLike<number>, request: SearchRequest, compiled?: Handle,
+  ): FoundRows;
+  /** As search for each of `count` queries (count * dim numbers), all in one version. */
+  searchBatch(
+    reader: Handle, queries: ArrayLike<number>, count: number, request: SearchRequest,
+    compiled?: Handle,
+  ): FoundRows[];
   has(reader: Handle, id: IdWords): boolean;
   get(reader: Handle, id: IdWords, dim: number): Float32Array | undefined;
   refresh(reader: Handle): { rows: number; sequence: number };

@@ -8,7 +8,9 @@ export const kCoreFunctions = [
   'vic_message_create', 'vic_message_encode', 'vic_message_submit', 'vic_message_done',
   'vic_message_release',
   'vic_reader_open', 'vic_reader_close', 'vic_reader_snapshot', 'vic_reader_filter_buffer',
-  'vic_reader_search', 'vic_reader_has', 'vic_reader_get', 'vic_reader_refresh',
+  'vic_reader_filter_create', 'vic_reader_filter_release',
+  'vic_reader_search', 'vic_reader_batch_buffer', 'vic_reader_search_batch',
+  'vic_reader_has', 'vic_reader_get', 'vic_reader_refresh',
 ] as const;
 
 /** Of the shared-memory module only. */

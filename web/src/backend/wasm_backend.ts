@@ -19,6 +19,8 @@ import type { CoreExports } from './core_exports.js';
 
 const kWord = 0x1_0000_0000;
 const kBusy = 9;
+/** A batch that took more of the memory than this, or failed, gives it back at its end. */
+const kBatchWordsKept = 2 ** 18;
 /** The scratch block holds an options block or a stats block, and behind it a status block. */
 const kScratchStatus = 128;
 const kScratchBytes = 192;
@@ -175,28 +177,53 @@ export class WasmBackend implements CoreBackend {
     this.#core.vic_reader_close(reader);
   }
 
-  search(reader: Handle, query: ArrayLike<number>, request: SearchRequest): FoundRows {
-    this.#putFilter(reader, request.filter);
-    this.#look();
-    const { after } = request;
-    this.#set(reader + kReader.k, request.k);
-    this.#setFloat(reader + kReader.minScore, request.minScore);
-    this.#setFloat(reader + kReader.certainty, request.certainty);
-    this.#set(reader + kReader.hasAfter, after ? 1 : 0);
-    if (after) {
-      this.#setFloat(reader + kReader.afterScore, after.score);
-      this.#words.set(after.id, (reader + kReader.afterId) >>> 2);
-    }
+  compileFilter(reader: Handle, ids: IdWords): Handle {
+    this.#putIds(reader, ids);
+    const compiled = this.#core.vic_reader_filter_create(reader, ids.length / 2) >>> 0;
+    if (compiled === 0) throw statusError(this.#status(reader + kReader.status));
+    return compiled;
+  }
+
+  releaseFilter(reader: Handle, compiled: Handle): void {
+    this.#core.vic_reader_filter_release(reader, compiled);
+  }
+
+  search(
+    reader: Handle, query: ArrayLike<number>, request: SearchRequest, compiled: Handle = 0,
+  ): FoundRows {
+    this.#putRequest(reader, request, compiled);
     this.#floats.set(query, this.#get(reader + kReader.query) >>> 2);
     this.#check(reader, this.#core.vic_reader_search(reader));
     const count = this.#get(reader + kReader.hitCount);
-    const ids = this.#get(reader + kReader.hitIds) >>> 2;
-    const scores = this.#get(reader + kReader.hitScores) >>> 2;
-    return {
-      ids: new Uint32Array(this.#words.subarray(ids, ids + 2 * count)),
-      scores: new Float32Array(this.#floats.subarray(scores, scores + count)),
-      sequence: this.#wide(reader + kReader.sequence),
-    };
+    return this.#found(reader, 0, count, this.#wide(reader + kReader.sequence));
+  }
+
+  searchBatch(
+    reader: Handle, queries: ArrayLike<number>, count: number, request: SearchRequest,
+    compiled: Handle = 0,
+  ): FoundRows[] {
+    if (count === 0) return [];
+    const buffer = this.#core.vic_reader_batch_buffer(reader, count) >>> 0;
+    if (buffer === 0) throw new VicinalError('FULL', `no memory for ${count} queries at once`);
+    let small = false;
+    try {
+      this.#putRequest(reader, request, compiled);
+      // Of this length, so that queries of another could not go beyond the buffer.
+      this.#floats.subarray(buffer >>> 2, (buffer >>> 2) + queries.length).set(queries);
+      this.#checkBatch(reader, this.#core.vic_reader_search_batch(reader, count));
+      const ends = this.#get(reader + kReader.batchEnds) >>> 2;
+      const sequence = this.#wide(reader + kReader.sequence);
+      small = queries.length + 3 * this.#get(reader + kReader.hitCount) <= kBatchWordsKept;
+      let begin = 0;
+      return Array.from({ length: count }, (_, i) => {
+        const end = this.#words[ends + i]!;
+        const found = this.#found(reader, begin, end, sequence);
+        begin = end;
+        return found;
+      });
+    } finally {
+      if (!small) this.#core.vic_reader_batch_buffer(reader, 0);
+    }
   }
 
   has(reader: Handle, id: IdWords): boolean {
@@ -223,18 +250,44 @@ export class WasmBackend implements CoreBackend {
     };
   }
 
-  #putFilter(reader: Handle, filter: IdWords | undefined): void {
-    let count = 0;
-    if (filter !== undefined && filter.length > 0) {
-      count = filter.length / 2;
-      const buffer = this.#core.vic_reader_filter_buffer(reader, count) >>> 0;
-      if (buffer === 0) throw new VicinalError('FULL', `no memory for a filter of ${count} ids`);
-      this.#look();
-      this.#words.set(filter, buffer >>> 2);
-    }
+  /** What a search is asked for but its query; the views are new behind it. */
+  #putRequest(reader: Handle, request: SearchRequest, compiled: Handle): void {
+    const { after } = request;
+    const filter = compiled === 0 ? request.filter : undefined;
+    if (filter !== undefined) this.#putIds(reader, filter);
     this.#look();
     this.#set(reader + kReader.filtered, filter === undefined ? 0 : 1);
-    this.#set(reader + kReader.filterCount, count);
+    this.#set(reader + kReader.filterCount, filter === undefined ? 0 : filter.length / 2);
+    this.#set(reader + kReader.filter, compiled);
+    this.#set(reader + kReader.k, request.k);
+    this.#setFloat(reader + kReader.minScore, request.minScore);
+    this.#setFloat(reader + kReader.certainty, request.certainty);
+    this.#set(reader + kReader.hasAfter, after ? 1 : 0);
+    if (after) {
+      this.#setFloat(reader + kReader.afterScore, after.score);
+      this.#words.set(after.id, (reader + kReader.afterId) >>> 2);
+    }
+  }
+
+  /** Into the reader's filter buffer. FULL. */
+  #putIds(reader: Handle, ids: IdWords): void {
+    if (ids.length === 0) return;
+    const count = ids.length / 2;
+    const buffer = this.#core.vic_reader_filter_buffer(reader, count) >>> 0;
+    if (buffer === 0) throw new VicinalError('FULL', `no memory for a filter of ${count} ids`);
+    this.#look();
+    this.#words.set(ids, buffer >>> 2);
+  }
+
+  /** Rows begin .. end - 1 of what the reader's last search found. */
+  #found(reader: Handle, begin: number, end: number, sequence: number): FoundRows {
+    const ids = this.#get(reader + kReader.hitIds) >>> 2;
+    const scores = this.#get(reader + kReader.hitScores) >>> 2;
+    return {
+      ids: new Uint32Array(this.#words.subarray(ids + 2 * begin, ids + 2 * end)),
+      scores: new Float32Array(this.#floats.subarray(scores + begin, scores + end)),
+      sequence,
+    };
   }
 
   /** The views, of the buffer as it is now. */
@@ -278,6 +331,17 @@ export class WasmBackend implements CoreBackend {
   #check(reader: Handle, code: number): void {
     this.#look();
     if (code !== 0) throw statusError({ ...this.#status(reader + kReader.status), code });
+  }
+
+  /** As #check; an error of one query's coordinates names the query. */
+  #checkBatch(reader: Handle, code: number): void {
+    try {
+      this.#check(reader, code);
+    } catch (error) {
+      if (!(error instanceof VicinalError) || error.code !== 'NOT_FINITE') throw error;
+      const { a } = this.#status(reader + kReader.status);
+      throw new VicinalError(error.code, `query ${a}: ${error.message}`, { cause: error });
+    }
   }
 
   /** A handle, or the error in the scratch status. */

@@ -20,9 +20,7 @@ import type {
   AsyncSearchOptions, Hits, Id, Metric, Queries, Reader, SearchOptions, Snapshot, Stats, Vector,
 } from '../types.js';
 import { queryVector, queryVectors } from '../vector_input.js';
-
-const kRefusals: readonly string[] = ['BUSY', 'FULL'];
-const kUnpinnedTries = 3;
+import { CompiledFilters } from './compiled_filters.js';
 
 /**
  * What a reader is made of. It takes over the reader's handle and one entry of the home.
@@ -45,6 +43,7 @@ export interface ReaderParts {
 export class IndexReader implements Reader, AsyncDisposable {
   readonly #parts: ReaderParts;
   readonly #backend: CoreBackend;
+  readonly #filters: CompiledFilters;
   #closed = false;
   #closing: Promise<void> | undefined;
   /** The reader that another thread may have at this moment; 0 until there is one. */
@@ -55,6 +54,7 @@ export class IndexReader implements Reader, AsyncDisposable {
   constructor(parts: ReaderParts) {
     this.#parts = parts;
     this.#backend = parts.home.backend;
+    this.#filters = new CompiledFilters(this.#backend);
     parts.family.add(this);
   }
 
@@ -92,22 +92,27 @@ export class IndexReader implements Reader, AsyncDisposable {
     this.#handle();
     const request = checkSearchOptions(options, shape.ids);
     const vector = queryVector(query, shape.dim, 0);
-    return this.#hits(this.#backend.search(this.#handle(), vector, request), request);
+    const handle = this.#handle();
+    const compiled = this.#filters.of(handle, request);
+    return this.#hits(this.#backend.search(handle, vector, request, compiled), request);
   }
 
   /**
    * One result for each query: `n * dim` numbers, or an array of vectors. All are answered by one
    * version, the newest when the call begins, and are what `search` would find there, to the bit.
    * @throws as `search`, naming the query, before any is answered for what the queries' form shows;
-   *   BUSY or FULL when that version cannot be kept for the call (all reader slots are taken, no
-   *   memory) and the writer commits again and again while the queries are answered.
+   *   FULL when the queries and their results do not fit in the memory together.
    */
   searchBatch(queries: Queries, options: SearchOptions = {}): Hits[] {
     const { shape } = this.#parts;
     this.#handle();
     const request = checkSearchOptions(options, shape.ids);
     const vectors = queryVectors(queries, shape.dim);
-    return this.#searchAll(vectors, request).map((found) => this.#hits(found, request));
+    const handle = this.#handle();
+    const compiled = this.#filters.of(handle, request);
+    const count = vectors.length / shape.dim;
+    return this.#backend.searchBatch(handle, vectors, count, request, compiled)
+      .map((found) => this.#hits(found, request));
   }
 
   /**
@@ -151,7 +156,10 @@ export class IndexReader implements Reader, AsyncDisposable {
     return this.#backend.get(this.#handle(), packId(id, ids), dim);
   }
 
-  /** Checks and packs a list of ids for the `filter` of searches. BAD_ID naming the position. */
+  /**
+   * Checks and packs a list of ids for the `filter` of many searches, of any reader. BAD_ID naming
+   * the position.
+   */
   filter(ids: Iterable<Id> | ArrayLike<Id>): Filter {
     this.#handle();
     return Filter.of(ids, this.#parts.shape.ids);
@@ -223,41 +231,6 @@ export class IndexReader implements Reader, AsyncDisposable {
   #handle(): Handle {
     if (this.#closed) throw closedError(this.#parts.fixed ? 'snapshot' : 'index or reader');
     return this.#parts.handle;
-  }
-
-  /** Every query in one version. */
-  #searchAll(vectors: readonly ArrayLike<number>[], request: SearchRequest): FoundRows[] {
-    const handle = this.#handle();
-    if (this.#parts.fixed || vectors.length < 2) return this.#searchEach(handle, vectors, request);
-    try {
-      const pinned = this.#backend.snapshotReader(handle);
-      try {
-        return this.#searchEach(pinned, vectors, request);
-      } finally {
-        this.#backend.closeReader(pinned);
-      }
-    } catch (error) {
-      if (!(error instanceof VicinalError) || !kRefusals.includes(error.code)) throw error;
-      // Reads go on where no slot or memory is left for a pin: the reader has its own.
-      for (let i = 0; i < kUnpinnedTries; ++i) {
-        const all = this.#searchEach(handle, vectors, request);
-        if (all.every(({ sequence }) => sequence === all[0]!.sequence)) return all;
-      }
-      throw error;
-    }
-  }
-
-  #searchEach(
-    handle: Handle, vectors: readonly ArrayLike<number>[], request: SearchRequest,
-  ): FoundRows[] {
-    return vectors.map((vector, index) => {
-      try {
-        return this.#backend.search(handle, vector, request);
-      } catch (error) {
-        if (index === 0 || !(error instanceof VicinalError)) throw error;
-        throw new VicinalError(error.code, `query ${index}: ${error.message}`, { cause: error });
-      }
-    });
   }
 
   #lend(): Handle {
