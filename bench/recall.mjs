@@ -1,4 +1,5 @@
-// npm run bench -- recall [--data PREFIX ...] [--bits 1,2,3,4,8] [--json] [--output FILE]
+// npm run bench -- recall [--data PREFIX ...] [--bits 1,2,3,4,8] [--calibrate] [--json]
+//                         [--output FILE]
 //
 // Recall@10 of the default search against the exact truth, and bytes a row, of real embeddings.
 // PREFIX names PREFIX.base.f16vecs, PREFIX.query.f16vecs and PREFIX.gt100.ivecs; without it, the
@@ -26,24 +27,25 @@ function vicinal(...args) {
   return result;
 }
 
-function measure(prefix, bits, folder) {
+function measure(prefix, bits, calibrate, folder) {
   const index = path.join(folder, 'index.vic');
   const queries = `${prefix}.query.f16vecs`;
   const built = vicinal('build', '--input', `${prefix}.base.f16vecs`, '--output', index,
-    '--bits', String(bits));
+    '--bits', String(bits), ...(calibrate ? ['--calibrate'] : []));
   const { recall } = vicinal('recall', '--index', index, '--queries', queries,
     '--truth', `${prefix}.gt100.ivecs`, '-k', K);
   const { bytes_per_row: bytesPerRow, kernel } = vicinal('info', '--index', index);
   const { p50_us: p50, p99_us: p99 } = vicinal('search', '--index', index, '--queries', queries,
     '-k', K);
   return { data: path.basename(prefix), n: built.rows, dim: built.dim, bits, recall,
-    bytes_per_row: bytesPerRow, p50_us: p50, p99_us: p99, kernel };
+    calibrated: calibrate, bytes_per_row: bytesPerRow, p50_us: p50, p99_us: p99, kernel };
 }
 
 const { values } = parseArgs({
   options: {
     data: { type: 'string', multiple: true, default: [DEMO] },
     bits: { type: 'string', default: '1,2,3,4,8' },
+    calibrate: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     output: { type: 'string' },
   },
@@ -53,7 +55,7 @@ const rows = [];
 try {
   for (const prefix of values.data) {
     for (const bits of values.bits.split(',').map(Number)) {
-      rows.push(measure(prefix, bits, folder));
+      rows.push(measure(prefix, bits, values.calibrate, folder));
       const { data, recall, bytes_per_row: bytes, p50_us: p50 } = rows.at(-1);
       if (values.json) continue;
       console.log(`${data} ${bits} bits: recall@10 ${recall.toFixed(4)}, `
@@ -63,7 +65,8 @@ try {
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
-const names = values.data.map((prefix) => `--data ${path.basename(prefix)}`).join(' ');
+const names = values.data.map((prefix) => `--data ${path.basename(prefix)}`)
+  .concat(values.calibrate ? ['--calibrate'] : []).join(' ');
 const report = { bench: 'recall', env: environment(`npm run bench -- recall ${names}`), rows };
 if (values.json) console.log(JSON.stringify(report));
 if (values.output !== undefined) {

@@ -206,6 +206,7 @@ vicinal_status vicinal_index_stats(const vicinal_index* index, vicinal_stats* st
   all.dim = taken->dim;
   all.bits = taken->bits;
   all.metric = static_cast<uint32_t>(taken->metric);
+  all.calibrated = taken->calibrated ? 1 : 0;
   all.kernel = taken->kernel;
   const uint32_t known = std::min<uint32_t>(stats->struct_size, sizeof all);
   all.struct_size = known;
@@ -230,6 +231,14 @@ vicinal_status vicinal_index_remove(vicinal_index* index, const uint64_t* ids, u
 
 vicinal_status vicinal_index_clear(vicinal_index* index, vicinal_receipt* receipt) {
   return receipt_of(index->index.clear(), receipt);
+}
+
+vicinal_status vicinal_index_calibrate(vicinal_index* index, const float* sample, uint64_t count,
+                                       vicinal_receipt* receipt) {
+  // More than fits the address space is no sample, and would wrap around in the product.
+  const std::size_t floats_max = static_cast<std::size_t>(-1) / sizeof(float);
+  if (count > floats_max / index->index.options().dim) return to_c(bad_option(OptionName::sample));
+  return receipt_of(index->index.calibrate(rows_of(index, sample, count)), receipt);
 }
 
 uint32_t vicinal_index_pump(vicinal_index* index, uint64_t budget_us) {

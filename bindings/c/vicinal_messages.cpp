@@ -12,7 +12,7 @@ extern "C" {
 
 vicinal_message* vicinal_message_create(vicinal_index* index, uint32_t kind, uint64_t count,
                                         vicinal_status* status) {
-  if (kind > VICINAL_CLEAR) {
+  if (kind > VICINAL_CALIBRATE) {
     set(status, Status(Code::bad_option));
     return nullptr;
   }
@@ -37,7 +37,7 @@ float* vicinal_message_staging(vicinal_message* message, uint32_t* rows) {
 vicinal_status vicinal_message_encode(vicinal_message* message, uint64_t first,
                                       const float* vectors, uint64_t rows) {
   const auto dim = message->index->index.options().dim;
-  if (rows > message->write.ids().size()) {  // also bounds the product below
+  if (rows > message->write.count()) {  // also bounds the product below
     return to_c(Status(Code::bad_option, static_cast<uint64_t>(vicinal::OptionName::ids_length)));
   }
   return to_c(message->write.encode(first, {vectors, static_cast<size_t>(rows) * dim}));

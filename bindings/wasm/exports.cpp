@@ -198,7 +198,8 @@ std::uint32_t vic_index_stats(vic_address index, vic_address stats, vic_address 
             taken->id_table_bytes, taken->version_bytes, taken->retired_bytes,
             taken->shared_bytes, taken->total_bytes, taken->oldest_sequence, taken->segments,
             taken->readers, taken->readers_max, taken->oldest_slot, taken->ring_depth, taken->dim,
-            taken->bits, static_cast<std::uint32_t>(taken->metric), address_of(taken->kernel), 0};
+            taken->bits, static_cast<std::uint32_t>(taken->metric), address_of(taken->kernel),
+            taken->calibrated ? 1u : 0u};
   return finish(at<StatusBlock>(status), Status());
 }
 
@@ -223,7 +224,7 @@ vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint3
   auto* owner = at<IndexHandle>(index);
   auto* outcome = at<StatusBlock>(status);
   if (!owner->queue.has_value()) return refuse(outcome, Status(Code::closed));
-  if (kind > static_cast<std::uint32_t>(MessageKind::clear)) {
+  if (kind > static_cast<std::uint32_t>(MessageKind::calibrate)) {
     return refuse(outcome, Status(Code::bad_option));
   }
   auto made = owner->queue->make(static_cast<vicinal::WriteKind>(kind), count);

@@ -80,10 +80,12 @@ struct StatsBlock {              // vic_index_stats
   std::uint32_t segments, readers, readers_max, oldest_slot, ring_depth;        // 80 .. 96
   std::uint32_t dim, bits, metric;                                              // 100, 104, 108
   Address kernel;                                                               // 112: C string
-  std::uint32_t padding;                                                        // 116
+  std::uint32_t calibrated;                                                     // 116: 0 or 1
 };
 
-enum class MessageKind : std::uint32_t { add = 0, upsert = 1, remove = 2, clear = 3 };
+enum class MessageKind : std::uint32_t {
+  add = 0, upsert = 1, remove = 2, clear = 3, calibrate = 4,
+};
 
 }  // namespace vicinal::wasm
 
@@ -136,8 +138,10 @@ vic_address vic_index_doorbell(vic_address index);
 std::uint32_t vic_index_pump(vic_address index, std::uint32_t budget_us);
 
 // A write of `count` rows or ids. kind: MessageKind, status: StatusBlock. Fill ids; for add and
-// upsert also stage and encode every row. Returns the address of its MessageBlock, which is its
-// handle; 0 on error: FULL, CLOSED.
+// upsert also stage and encode every row; calibrate has no ids but a sample's rows to encode.
+// Returns the address of its MessageBlock, which is its handle; 0 on error: FULL, CLOSED, and of
+// calibrate BAD_OPTION, UNSUPPORTED. Rows are encoded for the calibration of this moment: one that
+// is submitted behind a calibrate which was not done then comes to BAD_OPTION.
 vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint32_t count,
                                vic_address status);
 // Encodes staging rows 0..rows-1 as the message's rows first..first+rows-1. DIMENSION never;

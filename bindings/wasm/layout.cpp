@@ -54,7 +54,8 @@ const LayoutEntry kLayout[] = {
     VICINAL_FIELD(StatsBlock, readers_max), VICINAL_FIELD(StatsBlock, oldest_slot),
     VICINAL_FIELD(StatsBlock, ring_depth), VICINAL_FIELD(StatsBlock, dim),
     VICINAL_FIELD(StatsBlock, bits), VICINAL_FIELD(StatsBlock, metric),
-    VICINAL_FIELD(StatsBlock, kernel), VICINAL_END(StatsBlock),
+    VICINAL_FIELD(StatsBlock, kernel), VICINAL_FIELD(StatsBlock, calibrated),
+    VICINAL_END(StatsBlock),
 
     {nullptr, 0},
 };

@@ -21,14 +21,24 @@ constexpr const char* kOptionNames[] = {
     "an option", "dim",     "metric",    "bits",    "originals", "partitions",
     "seed",      "k",       "certainty", "min_score", "after",   "filter",
     "max_bytes", "readers", "ids_length", "handle", "path",
+    "sample",    "calibrate", "write",
 };
 constexpr std::size_t kOptionCount = sizeof kOptionNames / sizeof kOptionNames[0];
-static_assert(kOptionCount == static_cast<std::size_t>(OptionName::path) + 1);
+static_assert(kOptionCount == static_cast<std::size_t>(OptionName::stale_write) + 1);
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
 // The numbers come from anywhere, a file included: an unknown name is not our bug.
 std::string option_sentence(std::uint64_t option) {
+  if (option == static_cast<std::uint64_t>(OptionName::sample)) {
+    return "sample: fewer rows than a calibration needs (32)";
+  }
+  if (option == static_cast<std::uint64_t>(OptionName::calibrate)) {
+    return "calibrate: the index has rows, whose codes would mean other vectors";
+  }
+  if (option == static_cast<std::uint64_t>(OptionName::stale_write)) {
+    return "the index was calibrated after this write was made: make it again";
+  }
   const char* name = option < kOptionCount ? kOptionNames[option] : kOptionNames[0];
   return std::string(name) + " is outside its documented range";
 }

@@ -86,6 +86,21 @@ void Core::close() noexcept {
   doorbell_.ring();
 }
 
+Result<Message::Owner> Core::make_message(MessageKind kind, std::uint64_t count) noexcept {
+  const bool rows = kind == MessageKind::add || kind == MessageKind::upsert;
+  if (!rows || calibration_.load(sync::acquire) == 0) {  // [calibration]
+    return Message::create(*quantiser_, kind, count, nullptr);
+  }
+  auto slot = slots_.claim();
+  if (!slot.ok()) return slot.status();
+  sync::ReaderSlot& pin = slots_.slot(*slot);
+  const auto& version = static_cast<const segment::Version&>(*root_.enter(pin));
+  auto message = Message::create(*quantiser_, kind, count, version.calibration);
+  sync::VersionRoot::leave(pin);
+  slots_.release_slot(*slot);
+  return message;
+}
+
 Result<std::uint32_t> Core::take_lane() noexcept {
   const std::uint32_t lane = lane_claims_.take();
   if (lane == sync::SlotClaims<kLanes>::kNone) return Status(Code::busy, kLanes, kLanes);

@@ -8,6 +8,9 @@
 // I4: after close() no write is accepted and no search answered; memory goes with the last owner.
 // I5: whoever stops working while messages wait rings the doorbell: a pump that was refused may
 //     have gone to sleep on it.
+// I6: `calibration_` is the number of the newest version's calibration, stored after that version
+//     is published and before the message that brought it is completed. Who reads 0 makes messages
+//     without looking at a version; what it has overlooked, the writer refuses (message.hpp I3).
 #pragma once
 
 #include <cstdint>
@@ -54,6 +57,11 @@ class Core {
   void close() noexcept;
   [[nodiscard]] bool closed() const noexcept { return closed_.load(sync::acquire) != 0; }
 
+  // A message whose rows will be measured from the newest version's origin. Errors as
+  // Message::create, BUSY without a free slot to look at the version through.
+  [[nodiscard]] Result<Message::Owner> make_message(MessageKind kind,
+                                                    std::uint64_t count) noexcept;
+
   // A producer's lane: messages of one lane are applied in the order of their submits. BUSY when
   // all are taken. The same lane may be used by one thread at a time.
   [[nodiscard]] Result<std::uint32_t> take_lane() noexcept;
@@ -94,6 +102,7 @@ class Core {
   Status apply_rows(Message& message) noexcept;
   Status apply_remove(Message& message) noexcept;
   Status apply_clear(Message& message) noexcept;
+  Status apply_calibrate(Message& message) noexcept;
   void undo(Message& message, std::uint64_t rows) noexcept;
   void publish() noexcept;
   void reclaim() noexcept;
@@ -104,6 +113,7 @@ class Core {
   IndexOptions options_;
   std::unique_ptr<quant::Quantiser> quantiser_;
   sync::Atomic<std::uint32_t> closed_;
+  sync::Atomic<std::uint64_t> calibration_;
 
   sync::VersionRoot root_;
   sync::ReaderSlots slots_;

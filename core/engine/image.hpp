@@ -1,8 +1,9 @@
 // Saving a version and loading it: the payload of a storage image.
 //
 // Thread safety: save with a reader of one's own; load makes a new index.
-// I1: the payload is: options (40 bytes), then ids (u64), factors (3 floats) and packed rows of the
-//     live rows in slot order. Everything is little-endian.
+// I1: the payload is: options (40 bytes), from format version 2 on the calibration's origin (dim
+//     floats, padded to 8 bytes with zeros), then ids (u64), factors (3 floats) and packed rows of
+//     the live rows in slot order. Everything is little-endian.
 // I2: a payload is hostile until checked: sizes before allocation, factors before use.
 #pragma once
 

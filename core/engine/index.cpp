@@ -17,6 +17,14 @@ Result<Receipt> write(engine::Core& core, engine::Message& message) noexcept {
   return message.receipt;
 }
 
+// Each further turn follows a calibration that came in between: nobody calibrates that often.
+constexpr int kEncodeTurnsMax = 16;
+
+bool is_stale(const Status& status) noexcept {
+  return status.code() == Code::bad_option &&
+         status.a() == static_cast<std::uint64_t>(OptionName::stale_write);
+}
+
 }  // namespace
 
 Index::Index(std::shared_ptr<engine::Core> core, bool read_only) noexcept
@@ -55,12 +63,30 @@ Result<Receipt> Index::write_rows(int kind, std::span<const std::uint64_t> ids,
     return Status(Code::dimension, rows.size(), ids.size() * dim);
   }
   if (ids.empty()) return Receipt{core_->sequence(), 0};
-  auto message = engine::Message::create(core_->quantiser(),
-                                         static_cast<engine::MessageKind>(kind), ids.size());
+  Result<Receipt> written = Receipt{};
+  // Once, unless somebody calibrates the index between the encoding and the write.
+  for (int turn = 0; turn < kEncodeTurnsMax; ++turn) {
+    auto message = core_->make_message(static_cast<engine::MessageKind>(kind), ids.size());
+    if (!message.ok()) return message.status();
+    std::copy(ids.begin(), ids.end(), (*message)->ids());
+    const Status encoded = (*message)->encode(0, rows.data(), ids.size());
+    if (!encoded.ok()) return encoded;
+    written = write(*core_, **message);
+    if (!is_stale(written.status())) break;
+  }
+  return written;
+}
+
+Result<Receipt> Index::calibrate(std::span<const float> sample, const WriteOptions&) {
+  if (core_->closed()) return Status(Code::closed);
+  if (read_only_) return Status(Code::read_only);
+  const std::size_t dim = core_->options().dim;
+  if (sample.size() % dim != 0) return Status(Code::dimension, sample.size() % dim, dim);
+  const std::uint64_t rows = sample.size() / dim;
+  auto message = core_->make_message(engine::MessageKind::calibrate, rows);
   if (!message.ok()) return message.status();
-  std::copy(ids.begin(), ids.end(), (*message)->ids());
-  const Status encoded = (*message)->encode(0, rows.data(), ids.size());
-  if (!encoded.ok()) return encoded;
+  const Status kept = (*message)->encode(0, sample.data(), rows);
+  if (!kept.ok()) return kept;
   return write(*core_, **message);
 }
 
@@ -78,8 +104,7 @@ Result<Receipt> Index::remove(std::span<const std::uint64_t> ids, const WriteOpt
   if (core_->closed()) return Status(Code::closed);
   if (read_only_) return Status(Code::read_only);
   if (ids.empty()) return Receipt{core_->sequence(), 0};
-  auto message =
-      engine::Message::create(core_->quantiser(), engine::MessageKind::remove, ids.size());
+  auto message = core_->make_message(engine::MessageKind::remove, ids.size());
   if (!message.ok()) return message.status();
   std::copy(ids.begin(), ids.end(), (*message)->ids());
   return write(*core_, **message);
@@ -88,7 +113,7 @@ Result<Receipt> Index::remove(std::span<const std::uint64_t> ids, const WriteOpt
 Result<Receipt> Index::clear(const WriteOptions&) {
   if (core_->closed()) return Status(Code::closed);
   if (read_only_) return Status(Code::read_only);
-  auto message = engine::Message::create(core_->quantiser(), engine::MessageKind::clear, 0);
+  auto message = core_->make_message(engine::MessageKind::clear, 0);
   if (!message.ok()) return message.status();
   return write(*core_, **message);
 }

@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "base/bits.hpp"
 #include "platform/memory.hpp"
+#include "quant/calibration.hpp"
 
 namespace vicinal::engine {
 namespace {
@@ -15,38 +16,70 @@ constexpr std::uint64_t kAlignment = 64;
 // A count above this cannot be one allocation anywhere; it also keeps every size below 2^63.
 constexpr std::uint64_t kCountMax = std::uint64_t{1} << 40;
 
-struct Parts {
-  std::uint64_t ids, replaced, factors, packed_rows, staging, scratch, bytes;
+// What a message of a kind carries.
+struct Contents {
+  bool rows;        // packed rows
+  bool sample;
+  bool staged;      // vectors come through a staging area
 
-  Parts(const quant::Quantiser& quantiser, bool rows, std::uint64_t count,
-        std::uint64_t staging_rows) noexcept {
+  explicit Contents(MessageKind kind) noexcept
+      : rows(kind == MessageKind::add || kind == MessageKind::upsert),
+        sample(kind == MessageKind::calibrate),
+        staged(rows || sample) {}
+};
+
+struct Parts {
+  std::uint64_t ids, replaced, factors, packed_rows;
+  std::uint64_t staging, origin, sample, column, scratch, bytes;
+
+  Parts(const quant::Quantiser& quantiser, Contents has, bool with_origin, std::uint64_t count,
+        std::uint64_t staging_rows, std::uint64_t sample_rows) noexcept {
     const quant::CodeLayout& layout = quantiser.layout();
+    const std::uint64_t vector_bytes = layout.dim * sizeof(float);
+    const std::uint64_t id_count = has.sample ? 0 : count;
     std::uint64_t at = round_up(sizeof(Message), kAlignment);
     const auto take = [&at](std::uint64_t bytes_wanted) {
       const std::uint64_t start = at;
       at = round_up(at + bytes_wanted, kAlignment);
       return start;
     };
-    ids = take(count * sizeof(std::uint64_t));
-    replaced = take(count * sizeof(segment::Slot));
-    factors = take(rows ? count * sizeof(quant::RowFactors) : 0);
-    packed_rows = take(rows ? count * layout.packed_row_bytes : 0);
-    staging = take(rows ? staging_rows * layout.dim * sizeof(float) : 0);
-    scratch = take(rows ? quantiser.encode_scratch_bytes() : 0);
+    ids = take(id_count * sizeof(std::uint64_t));
+    replaced = take(id_count * sizeof(segment::Slot));
+    factors = take(has.rows ? count * sizeof(quant::RowFactors) : 0);
+    packed_rows = take(has.rows ? count * layout.packed_row_bytes : 0);
+    staging = take(has.staged ? staging_rows * vector_bytes : 0);
+    origin = take(with_origin ? vector_bytes : 0);
+    sample = take(sample_rows * vector_bytes);
+    column = take(sample_rows * sizeof(float));
+    scratch = take(has.rows ? quantiser.encode_scratch_bytes() : 0);
     bytes = at;
   }
 };
 
+Status check_sample(const quant::Quantiser& quantiser, std::uint64_t rows) noexcept {
+  if (quantiser.metric() == Metric::ip) {
+    return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::metric));
+  }
+  if (rows >= quant::kSampleRowsMin) return {};
+  return Status(Code::bad_option, static_cast<std::uint64_t>(OptionName::sample));
+}
+
 }  // namespace
 
 Result<Message::Owner> Message::create(const quant::Quantiser& quantiser, MessageKind kind,
-                                       std::uint64_t count) noexcept {
-  const bool rows = kind == MessageKind::add || kind == MessageKind::upsert;
+                                       std::uint64_t count,
+                                       const segment::Calibration* calibration) noexcept {
+  const Contents has(kind);
   if (count > kCountMax) return Status(Code::full, count, kCountMax);
-  const std::uint64_t row_bytes = quantiser.layout().dim * sizeof(float);
-  const std::uint64_t staging_rows =
-      std::clamp<std::uint64_t>(kStagingBytes / row_bytes, 1, std::max<std::uint64_t>(count, 1));
-  const Parts parts(quantiser, rows, count, staging_rows);
+  if (has.sample) {
+    if (Status status = check_sample(quantiser, count); !status.ok()) return status;
+  }
+  const std::uint32_t dim = quantiser.layout().dim;
+  const std::uint64_t staging_rows = std::clamp<std::uint64_t>(
+      kStagingBytes / (dim * sizeof(float)), 1, std::max<std::uint64_t>(count, 1));
+  const std::uint64_t sample_rows = has.sample ? quant::sample_rows_kept(dim, count) : 0;
+  const bool measured = has.rows && calibration != nullptr;
+  const Parts parts(quantiser, has, measured || has.sample, count, staging_rows, sample_rows);
   auto* memory = parts.bytes <= static_cast<std::size_t>(-1) / 2
                      ? static_cast<std::byte*>(
                            platform::allocate(static_cast<std::size_t>(parts.bytes)))
@@ -59,14 +92,27 @@ Result<Message::Owner> Message::create(const quant::Quantiser& quantiser, Messag
   message->bytes_ = parts.bytes;
   message->ids_ = reinterpret_cast<std::uint64_t*>(memory + parts.ids);
   message->replaced_ = reinterpret_cast<segment::Slot*>(memory + parts.replaced);
-  if (rows) {
+  if (has.staged) {
     message->staging_rows_ = static_cast<std::uint32_t>(staging_rows);
+    message->staging_ = reinterpret_cast<float*>(memory + parts.staging);
+  }
+  if (has.rows) {
     message->factors_ = reinterpret_cast<quant::RowFactors*>(memory + parts.factors);
     // A row that nobody encodes is a zero vector, never whatever lay here.
     std::uninitialized_fill_n(message->factors_, count, quant::RowFactors{});
     message->packed_rows_ = reinterpret_cast<std::uint8_t*>(memory + parts.packed_rows);
-    message->staging_ = reinterpret_cast<float*>(memory + parts.staging);
     message->scratch_ = memory + parts.scratch;
+  }
+  if (has.sample) {
+    message->sample_rows_ = sample_rows;
+    message->sample_ = reinterpret_cast<float*>(memory + parts.sample);
+    std::uninitialized_fill_n(message->sample_, sample_rows * dim, 0.0f);
+    message->column_ = reinterpret_cast<float*>(memory + parts.column);
+  }
+  if (has.sample || measured) message->origin_ = reinterpret_cast<float*>(memory + parts.origin);
+  if (measured) {
+    message->calibration_ = calibration->number;
+    std::copy(calibration->origin(), calibration->origin() + dim, message->origin_);
   }
   return Owner(message);
 }
@@ -77,18 +123,44 @@ void Message::destroy(Message* message) noexcept {
 }
 
 Status Message::encode(std::uint64_t first, const float* vectors, std::uint64_t rows) noexcept {
-  VICINAL_ASSERT(packed_rows_ != nullptr);
+  VICINAL_ASSERT(staging_ != nullptr);
   VICINAL_ASSERT(first <= count_ && rows <= count_ - first);
   const quant::CodeLayout& layout = quantiser_->layout();
   for (std::uint64_t i = 0; i < rows; ++i) {
     const float* vector = vectors + i * layout.dim;
     const Status valid = quant::Quantiser::validate(vector, layout.dim, first + i);
     if (!valid.ok()) return valid;
-    quantiser_->encode(vector, scratch_, packed_rows_ + (first + i) * layout.packed_row_bytes,
-                       factors_ + first + i);
+    if (kind_ == MessageKind::calibrate) {
+      keep(first + i, vector);
+    } else {
+      quantiser_->encode(vector, scratch_, packed_rows_ + (first + i) * layout.packed_row_bytes,
+                         factors_ + first + i, origin_);
+    }
     ++rows_filled_;
   }
   return {};
+}
+
+void Message::keep(std::uint64_t row, const float* vector) noexcept {
+  const std::uint64_t place = quant::sample_place(row, count_, sample_rows_);
+  if (place == sample_rows_) return;
+  const std::uint32_t dim = quantiser_->layout().dim;
+  quant::keep_sample_row(vector, dim, quantiser_->metric(), sample_ + place * dim);
+}
+
+void Message::take_origin(const float* origin) noexcept {
+  VICINAL_ASSERT(kind_ == MessageKind::calibrate);
+  std::copy(origin, origin + quantiser_->layout().dim, origin_);
+  sample_rows_ = 0;
+  rows_filled_ = count_;
+}
+
+const float* Message::fit() noexcept {
+  VICINAL_ASSERT(kind_ == MessageKind::calibrate && rows_filled_ >= count_);
+  if (sample_rows_ != 0) {
+    quant::fit_origin(sample_, sample_rows_, quantiser_->layout().dim, column_, origin_);
+  }
+  return origin_;
 }
 
 void Message::take_packed(std::uint64_t first, const std::uint8_t* packed_rows,

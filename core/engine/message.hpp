@@ -3,7 +3,11 @@
 // Thread safety: the producer's until it is submitted, the writer's until it is done, the
 // producer's again.
 // I1: one allocation, made and freed by the producer; a producer that dies leaks its message.
-// I2: rows are normalised, rotated, encoded and packed by the producer before the submit.
+// I2: rows are normalised, rotated, encoded and packed by the producer before the submit, measured
+//     from the calibration that was the newest when the message was made: the message brings a copy
+//     of its origin, so that nothing is pinned while rows are encoded.
+// I3: a message whose calibration is no longer the newest is refused by the writer: what its rows
+//     were is not known any more.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +16,14 @@
 
 #include "quant/quantiser.hpp"
 #include "segment/segment.hpp"
+#include "segment/version.hpp"
 #include "sync/event.hpp"
 #include "vicinal/status.hpp"
 #include "vicinal/types.hpp"
 
 namespace vicinal::engine {
 
-enum class MessageKind : std::uint8_t { add = 0, upsert = 1, remove = 2, clear = 3 };
+enum class MessageKind : std::uint8_t { add = 0, upsert = 1, remove = 2, clear = 3, calibrate = 4 };
 
 // Rows that fit the staging area of a message: what a caller hands over at once for encoding.
 inline constexpr std::size_t kStagingBytes = std::size_t{64} << 10;
@@ -30,9 +35,12 @@ class Message {
   };
   using Owner = std::unique_ptr<Message, Delete>;
 
-  // `count` rows or ids (clear: 0); FULL without memory or when the sizes overflow.
+  // `count` rows or ids (clear: 0; calibrate: rows of the sample). `calibration`: the newest
+  // version's, or null; looked at during the call only. FULL without memory or when the sizes
+  // overflow; calibrate: BAD_OPTION(sample) when too few, UNSUPPORTED(metric) for ip.
   [[nodiscard]] static Result<Owner> create(const quant::Quantiser& quantiser, MessageKind kind,
-                                            std::uint64_t count) noexcept;
+                                            std::uint64_t count,
+                                            const segment::Calibration* calibration) noexcept;
   static void destroy(Message* message) noexcept;
 
   [[nodiscard]] MessageKind kind() const noexcept { return kind_; }
@@ -40,6 +48,10 @@ class Message {
   [[nodiscard]] std::uint32_t dim() const noexcept { return quantiser_->layout().dim; }
   // Rows that `encode` or `take_packed` has filled, counting one filled twice as two.
   [[nodiscard]] std::uint64_t rows_filled() const noexcept { return rows_filled_; }
+  // None for clear and calibrate.
+  [[nodiscard]] std::uint64_t id_count() const noexcept {
+    return kind_ == MessageKind::calibrate ? 0 : count_;
+  }
   [[nodiscard]] std::uint64_t* ids() noexcept { return ids_; }
   [[nodiscard]] const std::uint64_t* ids() const noexcept { return ids_; }
   // Room for at least one row of dim floats, 64-byte aligned; null when the kind carries no rows.
@@ -47,14 +59,22 @@ class Message {
   [[nodiscard]] std::uint32_t staging_rows() const noexcept { return staging_rows_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
-  // Encodes `rows` vectors of dim floats each as rows first.. of the message. NOT_FINITE(row of the
-  // message, coordinate); nothing is taken back, the message may be encoded again or freed.
+  // Encodes `rows` vectors of dim floats each as rows first.. of the message; those of a sample are
+  // kept as far as they are needed. NOT_FINITE(row of the message, coordinate); nothing is taken
+  // back, the message may be encoded again or freed.
   Status encode(std::uint64_t first, const float* vectors, std::uint64_t rows) noexcept;
   // Takes over rows that are packed already, in place of `encode`.
   void take_packed(std::uint64_t first, const std::uint8_t* packed_rows,
                    const quant::RowFactors* factors, std::uint64_t rows) noexcept;
 
+  // calibrate: takes over an origin (dim floats) that was fitted before, in place of a sample.
+  void take_origin(const float* origin) noexcept;
+
   // The writer's.
+  // The calibration that the rows were encoded with; 0 for none.
+  [[nodiscard]] std::uint64_t calibration() const noexcept { return calibration_; }
+  // calibrate: the origin of the sample, dim floats.
+  [[nodiscard]] const float* fit() noexcept;
   [[nodiscard]] const std::uint8_t* packed_row(std::uint64_t row) const noexcept {
     return packed_rows_ + row * quantiser_->layout().packed_row_bytes;
   }
@@ -71,6 +91,9 @@ class Message {
   Message* next = nullptr;  // in the writer's batch
 
  private:
+  // A row of the sample, if it is one of those that are kept.
+  void keep(std::uint64_t row, const float* vector) noexcept;
+
   Message() = default;
   ~Message() = default;
 
@@ -79,12 +102,17 @@ class Message {
   std::uint64_t count_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t rows_filled_ = 0;
+  std::uint64_t calibration_ = 0;
+  std::uint64_t sample_rows_ = 0;  // kept; 0: the origin was taken over
   std::uint32_t staging_rows_ = 0;
   std::uint64_t* ids_ = nullptr;
   segment::Slot* replaced_ = nullptr;
   quant::RowFactors* factors_ = nullptr;
   std::uint8_t* packed_rows_ = nullptr;
   float* staging_ = nullptr;
+  float* origin_ = nullptr;
+  float* sample_ = nullptr;        // sample_rows_ * dim
+  float* column_ = nullptr;        // sample_rows_
   std::byte* scratch_ = nullptr;
 };
 

@@ -23,6 +23,8 @@ void Core::fill_version(const segment::Version& version, Stats* stats) const noe
   stats->dead = version.dead_rows;
   stats->sequence = version.sequence;
   stats->version_bytes = version.bytes + version.directory->bytes + version.ids->bytes;
+  stats->calibrated = version.calibration != nullptr;
+  if (stats->calibrated) stats->version_bytes += version.calibration->bytes;
   for (std::uint32_t i = 0; i < version.directory->leaf_capacity; ++i) {
     const segment::DirectoryLeaf* leaf = version.directory->leaves()[i];
     if (leaf != nullptr) stats->version_bytes += leaf->bytes;

@@ -28,8 +28,10 @@ PendingWrite::~PendingWrite() {
 }
 
 std::span<std::uint64_t> PendingWrite::ids() noexcept {
-  return {message_->ids(), static_cast<std::size_t>(message_->count())};
+  return {message_->ids(), static_cast<std::size_t>(message_->id_count())};
 }
+
+std::uint64_t PendingWrite::count() const noexcept { return message_->count(); }
 
 std::span<float> PendingWrite::staging() noexcept {
   return {message_->staging(), std::size_t{message_->staging_rows()} * message_->dim()};
@@ -73,8 +75,7 @@ WriteQueue::~WriteQueue() {
 }
 
 Result<PendingWrite> WriteQueue::make(WriteKind kind, std::uint64_t count) {
-  auto message = engine::Message::create(core_->quantiser(),
-                                         static_cast<engine::MessageKind>(kind), count);
+  auto message = core_->make_message(static_cast<engine::MessageKind>(kind), count);
   if (!message.ok()) return message.status();
   return PendingWrite(core_, message->release());
 }

@@ -90,6 +90,10 @@ void Core::publish() noexcept {
   }
   segment::Version* version = builder_.finish();
   root_.publish(version, [this] { builder_.retire_replaced(reclaimer_); });
+  if (version->calibration != nullptr) {
+    // Release [calibration], after the publish (I6).
+    calibration_.store(version->calibration->number, sync::release);
+  }
   if (reclaimer_.count() >= kReclaimObjects || reclaimer_.bytes() >= kReclaimBytes) reclaim();
 }
 
@@ -119,10 +123,16 @@ void Core::apply(Message& message) noexcept {
     case MessageKind::clear:
       message.status = apply_clear(message);
       break;
+    case MessageKind::calibrate:
+      message.status = apply_calibrate(message);
+      break;
   }
 }
 
 Status Core::apply_rows(Message& message) noexcept {
+  if (message.calibration() != builder_.calibration()) {
+    return Status(Code::bad_option, static_cast<std::uint64_t>(OptionName::stale_write));
+  }
   const bool replace = message.kind() == MessageKind::upsert;
   const std::uint64_t count = message.count();
   const segment::VersionBuilder::Savepoint savepoint = builder_.savepoint();
@@ -180,6 +190,14 @@ Status Core::apply_clear(Message& message) noexcept {
   const Status cleared = builder_.clear();
   if (cleared.ok()) message.receipt.count = rows;
   return cleared;
+}
+
+Status Core::apply_calibrate(Message& message) noexcept {
+  // Codes of rows that are there already would mean other vectors from now on.
+  if (builder_.live_rows() != 0) {
+    return Status(Code::bad_option, static_cast<std::uint64_t>(OptionName::calibrate));
+  }
+  return builder_.calibrate(message.fit());
 }
 
 }  // namespace vicinal::engine

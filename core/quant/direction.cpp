@@ -36,4 +36,12 @@ void unit_vector(const float* vector, std::uint32_t dim, double length, std::uin
   for (std::uint32_t j = dim; j < coded_dim; ++j) to[j] = 0;
 }
 
+void from_origin(const float* vector, std::uint32_t dim, double inverse_length,
+                 const float* origin, float* to) noexcept {
+  VICINAL_ASSERT(origin != nullptr);
+  for (std::uint32_t j = 0; j < dim; ++j) {
+    to[j] = static_cast<float>(double{vector[j]} * inverse_length - double{origin[j]});
+  }
+}
+
 }  // namespace vicinal::quant

@@ -74,6 +74,15 @@ struct RowFactors {
 };
 static_assert(sizeof(RowFactors) == 12);
 
+// A zero row of a calibrated cosine index lies nowhere, so its distance from the origin says
+// nothing. Its bound is above 0 for every query and certainty: with plane_cosine2 = -1 the term
+// - plane_scale^2 * plane_cosine2 * D / 2 adds 128 D, more than all else can take away (32 D). What
+// scores whole codes gives it 0, and the smaller of the two is its score.
+inline constexpr RowFactors kZeroRowFactors = {0, 16, -1};
+[[nodiscard]] constexpr bool is_zero_row(float plane_cosine2) noexcept {
+  return plane_cosine2 < 0;
+}
+
 // The half-packed signs of the row in lane `lane` of a block's plane, sign_bytes long.
 inline void gather_signs(const CodeLayout& layout, const std::uint8_t* plane, std::uint32_t lane,
                          std::uint8_t* signs) noexcept {

@@ -69,10 +69,20 @@ void prepare_plane(const CodeLayout& layout, float certainty, const QueryScratch
     room.x[layout.coded_dim + j] = 0;
   }
   const PlaneTables tables = build_plane_tables(room.x, layout.groups, room.tables);
-  const simd::ErrorLine error = simd::error_line(certainty, plane.coded_dim, tables.residual2);
+  const simd::ErrorLine error =
+      simd::error_line(certainty, static_cast<float>(layout.coded_dim), tables.residual2);
   plane.step = tables.step;
   plane.base = tables.base + error.at_zero;
   plane.slope = error.slope;
+}
+
+// Makes the metric's part of the score that of half the squared distance of unit vectors
+// (calibration.hpp), which is 1 - cosine: `length` is the query's distance from the origin.
+void measure_cosine(double length, simd::PlaneQuery* plane) noexcept {
+  plane->l2 = true;
+  plane->weight = static_cast<float>(length);
+  plane->coded_dim = plane->coded_dim * 0.5f;
+  plane->query2 = static_cast<float>((length * length - 2) * 0.5);
 }
 
 }  // namespace
@@ -83,14 +93,24 @@ std::size_t Quantiser::prepare_scratch_bytes() const noexcept {
   return carver.bytes();
 }
 
-PreparedQuery Quantiser::prepare(const float* query, float certainty,
-                                 std::byte* scratch) const noexcept {
+PreparedQuery Quantiser::prepare(const float* query, float certainty, std::byte* scratch,
+                                 const float* origin) const noexcept {
   VICINAL_ASSERT(query != nullptr && scratch != nullptr);
+  VICINAL_ASSERT(origin == nullptr || metric_ != Metric::ip);
   VICINAL_ASSERT(certainty >= 0);
   Carver carver(scratch);
   const QueryScratch room = QueryScratch::carve(carver, rotation_, layout_);
-  const double length = vector_length(query, layout_.dim);
+  double length = vector_length(query, layout_.dim);
+  // The zero query of a cosine index scores 0 everywhere, whatever the origin.
+  const bool moved = origin != nullptr && !(metric_ == Metric::cosine && length == 0);
+  if (moved) {
+    const double inverse = metric_ == Metric::cosine ? 1 / length : 1;
+    from_origin(query, layout_.dim, inverse, origin, room.x);
+    length = vector_length(room.x, layout_.dim);
+    query = room.x;
+  }
   PreparedQuery prepared = empty_query(layout_, metric_, length, room);
+  if (moved && metric_ == Metric::cosine) measure_cosine(length, &prepared.plane);
   if (prepared.zero) {
     std::memset(room.tables, 0, room.table_words * sizeof(std::uint32_t));
     std::memset(room.values, 0, room.value_bytes);

@@ -108,17 +108,27 @@ std::size_t Quantiser::encode_scratch_bytes() const noexcept {
 }
 
 void Quantiser::encode(const float* vector, std::byte* scratch, std::uint8_t* packed_row,
-                       RowFactors* factors) const noexcept {
+                       RowFactors* factors, const float* origin) const noexcept {
   VICINAL_ASSERT(vector != nullptr && packed_row != nullptr && factors != nullptr);
+  VICINAL_ASSERT(origin == nullptr || metric_ != Metric::ip);
   VICINAL_DEBUG_ASSERT(validate(vector, layout_.dim, 0).ok());
-  const double length = vector_length(vector, layout_.dim);
-  if (length == 0) {
-    std::memset(packed_row, 0, layout_.packed_row_bytes);
-    *factors = RowFactors{};
-    return;
-  }
   Carver carver(scratch);
   const RowScratch row = RowScratch::carve(carver, rotation_);
+  double length = vector_length(vector, layout_.dim);
+  RowFactors nowhere;  // of a row without a direction
+  if (origin != nullptr) {
+    const bool cosine = metric_ == Metric::cosine;
+    if (cosine && length == 0) nowhere = kZeroRowFactors;
+    const double inverse = cosine && length > 0 ? 1 / length : 1;
+    from_origin(vector, layout_.dim, inverse, origin, row.x);
+    length = cosine && length == 0 ? 0 : vector_length(row.x, layout_.dim);
+    vector = row.x;
+  }
+  if (length == 0) {
+    std::memset(packed_row, 0, layout_.packed_row_bytes);
+    *factors = nowhere;
+    return;
+  }
   unit_vector(vector, layout_.dim, length, layout_.coded_dim, row.x);
   rotation_.apply(*kernels_, row.x, row.spare);
   simd::QuantiseSums sums =
@@ -134,16 +144,27 @@ void Quantiser::encode(const float* vector, std::byte* scratch, std::uint8_t* pa
     }
   }
   pack_row(layout_, codes, packed_row);
-  *factors = row_factors(metric_ == Metric::cosine ? 1 : length, sums, layout_.coded_dim);
+  const bool unit = metric_ == Metric::cosine && origin == nullptr;
+  *factors = row_factors(unit ? 1 : length, sums, layout_.coded_dim);
 }
 
 void Quantiser::decode(const std::uint8_t* packed_row, const RowFactors& factors,
-                       std::byte* scratch, float* vector) const noexcept {
+                       std::byte* scratch, float* vector, const float* origin) const noexcept {
   VICINAL_ASSERT(packed_row != nullptr && vector != nullptr);
   const std::uint32_t dim = layout_.dim;
   for (std::uint32_t j = 0; j < dim; ++j) vector[j] = 0;
-  if (factors.plane_scale == 0) return;
+  if (is_zero_row(factors.plane_cosine2)) return;
+  if (origin != nullptr) std::memcpy(vector, origin, dim * sizeof(float));
+  if (factors.plane_scale != 0) add_decoded(packed_row, factors, scratch, origin, vector);
+  if (origin == nullptr || metric_ != Metric::cosine) return;
+  const double length = vector_length(vector, dim);
+  if (length != 0) unit_vector(vector, dim, length, dim, vector);
+}
 
+void Quantiser::add_decoded(const std::uint8_t* packed_row, const RowFactors& factors,
+                            std::byte* scratch, const float* origin,
+                            float* vector) const noexcept {
+  const std::uint32_t dim = layout_.dim;
   Carver carver(scratch);
   const RowScratch row = RowScratch::carve(carver, rotation_);
   unpack_row(layout_, packed_row, row.codes);
@@ -160,13 +181,14 @@ void Quantiser::decode(const std::uint8_t* packed_row, const RowFactors& factors
   const double found = vector_length(row.x, dim);
   if (found == 0) return;
   const double plane_scale = factors.plane_scale;
-  const double length = metric_ == Metric::cosine
+  const double length = metric_ == Metric::cosine && origin == nullptr
                             ? 1
                             : plane_scale * std::sqrt(double{factors.plane_cosine2} *
                                                       layout_.coded_dim);
   const double factor = length / found;
   for (std::uint32_t j = 0; j < dim; ++j) {
-    vector[j] = static_cast<float>(double{row.x[j]} * factor);
+    const double moved = double{row.x[j]} * factor;
+    vector[j] = static_cast<float>(origin == nullptr ? moved : double{vector[j]} + moved);
   }
 }
 

@@ -27,7 +27,8 @@ struct PreparedQuery {
   simd::PlaneQuery plane;
   simd::CodeQuery code;
   float code_step = 0;      // unit inner product = (float(dot) * scale) * code_step
-  bool zero = false;        // the zero vector: no direction, scores by `metric_score` of 0
+  // The zero vector, or with an origin the origin: no direction, scores by `metric_score` of 0.
+  bool zero = false;
 };
 
 class Quantiser {
@@ -52,26 +53,31 @@ class Quantiser {
   // Scratch that `encode` and `decode` need; aligned to 64.
   [[nodiscard]] std::size_t encode_scratch_bytes() const noexcept;
   // One valid vector of dim floats -> packed_row_bytes and the factors. cosine: the length counts
-  // as 1. The zero vector gives factors of 0.
+  // as 1. The zero vector gives factors of 0. `origin`: dim floats that the row is measured from
+  // (calibration.hpp), or null; not with `ip`. Such a row's length is its distance from the origin,
+  // for cosine too; the zero vector of a cosine index then gives kZeroRowFactors.
   void encode(const float* vector, std::byte* scratch, std::uint8_t* packed_row,
-              RowFactors* factors) const noexcept;
+              RowFactors* factors, const float* origin = nullptr) const noexcept;
 
   // Scratch that `prepare` needs, results included; aligned to 64.
   [[nodiscard]] std::size_t prepare_scratch_bytes() const noexcept;
   // One valid query of dim floats. `certainty` >= 0; above kCertaintyMax nothing is prepared for
-  // the sign plane, which a search of whole codes does not read. For the zero query every
-  // estimate, error and dot is 0.
-  [[nodiscard]] PreparedQuery prepare(const float* query, float certainty,
-                                      std::byte* scratch) const noexcept;
+  // the sign plane, which a search of whole codes does not read. For the zero query every estimate,
+  // error and dot is 0. `origin`: that of the rows to be searched.
+  [[nodiscard]] PreparedQuery prepare(const float* query, float certainty, std::byte* scratch,
+                                      const float* origin = nullptr) const noexcept;
 
   // The vector that a packed row stands for, dim floats: unit length for cosine. Any bytes and any
   // finite factors give finite coordinates or infinities, never a read out of bounds.
   void decode(const std::uint8_t* packed_row, const RowFactors& factors, std::byte* scratch,
-              float* vector) const noexcept;
+              float* vector, const float* origin = nullptr) const noexcept;
 
  private:
   Quantiser(CodeLayout layout, Metric metric, Rotation rotation,
             const simd::Kernels& kernels) noexcept;
+  // Adds what the code says to `vector`, the row's origin or zeros.
+  void add_decoded(const std::uint8_t* packed_row, const RowFactors& factors, std::byte* scratch,
+                   const float* origin, float* vector) const noexcept;
 
   CodeLayout layout_;
   Metric metric_;

@@ -268,6 +268,7 @@ float Scan::code_score(const SegmentView& view, const std::uint8_t* plane,
 // Of the zero query, which has no direction, `dot` is 0.
 float Scan::score_of(std::int64_t dot, const segment::Segment& segment,
                      std::uint32_t row) const noexcept {
+  if (quant::is_zero_row(segment.plane_cosines2()[row])) return 0;
   const float product = (static_cast<float>(dot) * segment.scales()[row]) * query_.code_step;
   const float score = simd::metric_score(product, query_.plane, segment.plane_scales()[row],
                                          segment.plane_cosines2()[row]);

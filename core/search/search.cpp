@@ -272,7 +272,7 @@ Status search_wave(const segment::Version& version, const quant::Quantiser& quan
   for (std::size_t i = 0; i < count; ++i) {
     const quant::PreparedQuery prepared =
         quantiser.prepare(queries.data() + i * layout.dim, certainty,
-                          buffers.prepare.data() + i * memory.prepare_bytes);
+                          buffers.prepare.data() + i * memory.prepare_bytes, version.origin());
     scans.add(shared, prepared, memory.top(i, options, buffers), memory.deferred(i, buffers));
   }
   run(version, allowed, scans.all(), asked, layout.plane_block_bytes);
@@ -305,7 +305,7 @@ Status decode_row(const segment::Version& version, const quant::Quantiser& quant
   auto* packed = buffer.as<std::uint8_t>();
   view->copy_packed_row(layout, slot.row(), packed);
   quantiser.decode(packed, view->segment->factors(slot.row()), buffer.data() + packed_bytes,
-                   vector);
+                   vector, version.origin());
   return {};
 }
 

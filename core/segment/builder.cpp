@@ -81,6 +81,7 @@ Status VersionBuilder::begin(const Version& base) noexcept {
   next_->segment_end = base.segment_end;
   next_->directory = base.directory;
   next_->ids = base.ids;
+  next_->calibration = base.calibration;
   changed_ = false;
   killed_ = false;
   return {};

@@ -70,6 +70,13 @@ class VersionBuilder {
   void revive(Slot slot) noexcept;
   // Drops every row; of an index that holds nothing, changes nothing. FULL: nothing changed.
   Status clear() noexcept;
+  // Gives an index without live rows the origin (dim floats) that its rows will be measured from,
+  // in place of the one it had. FULL: nothing changed.
+  Status calibrate(const float* origin) noexcept;
+  // The calibration that rows to be appended must have been encoded with; 0 for none.
+  [[nodiscard]] std::uint64_t calibration() const noexcept {
+    return next_->calibration == nullptr ? 0 : next_->calibration->number;
+  }
 
   // Ends the transaction: the version to publish. Then `retire_replaced`, between the steps of
   // VersionRoot::publish.

@@ -128,6 +128,26 @@ Status VersionBuilder::clear() noexcept {
   return {};
 }
 
+Status VersionBuilder::calibrate(const float* origin) noexcept {
+  VICINAL_ASSERT(active() && origin != nullptr && live_rows() == 0);
+  const std::size_t bytes = layout_.dim * sizeof(float);
+  if (!within_budget(sizeof(Calibration) + bytes)) return full_status();
+  auto* fresh = made(make_object<Calibration>(sequence_, bytes));
+  if (fresh == nullptr) return Status(Code::full);
+  // Dead rows go with their segments: none may be left whose code means something else.
+  const Status cleared = clear();
+  if (!cleared.ok()) {
+    discard(fresh);
+    return cleared;
+  }
+  fresh->number = sequence_;
+  std::memcpy(fresh->origin(), origin, bytes);
+  discard(next_->calibration);
+  next_->calibration = fresh;
+  changed_ = true;
+  return {};
+}
+
 IdRoot* VersionBuilder::mutable_ids() noexcept {
   auto* old = const_cast<IdRoot*>(next_->ids);
   if (old->birth == sequence_) return old;
@@ -214,6 +234,7 @@ void for_each_reached(const Version& version, Visit visit) noexcept {
   visit(version.directory);
   for (const SubTable* table : version.ids->tables) visit(table);
   visit(version.ids);
+  visit(version.calibration);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 // I3: live bits at or past `rows` are set, so that appending needs no new live bits.
 // I4: a view's `tail` is the plane of its last block when rows % 32 != 0, else null.
 // I5: at most one row of a version has a given id.
+// I6: a calibration comes while no row is there, so that all rows of a version share its origin.
 #pragma once
 
 #include <cstdint>
@@ -101,13 +102,27 @@ struct DirectoryRoot : sync::Versioned {
   }
 };
 
+// What a version's rows are measured from (quant/calibration.hpp): dim floats behind this head.
+struct Calibration : sync::Versioned {
+  std::uint64_t number = 0;  // the version that brought it, never 0
+
+  [[nodiscard]] const float* origin() const noexcept {
+    return reinterpret_cast<const float*>(this + 1);
+  }
+  [[nodiscard]] float* origin() noexcept { return reinterpret_cast<float*>(this + 1); }
+};
+
 struct Version : sync::VersionHeader {
   std::uint64_t live_rows = 0;
   std::uint64_t dead_rows = 0;
   std::uint32_t segment_end = 0;  // one past the highest segment number in use
   const DirectoryRoot* directory = nullptr;
   const IdRoot* ids = nullptr;
+  const Calibration* calibration = nullptr;  // of every row (I6), or null
 
+  [[nodiscard]] const float* origin() const noexcept {
+    return calibration == nullptr ? nullptr : calibration->origin();
+  }
   // Null when this version has no segment of that number.
   [[nodiscard]] const SegmentView* view(std::uint32_t number) const noexcept {
     if (number >= segment_end) return nullptr;

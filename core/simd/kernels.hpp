@@ -55,7 +55,7 @@ struct PlaneQuery {
   float weight = 1;     // cosine 1, ip |q|, l2 2 |q|
   float coded_dim = 0;  // D
   float query2 = 0;     // |q|^2, read for l2 only
-  bool l2 = false;
+  bool l2 = false;      // also for cosine when measured from an origin (quant/prepare.cpp)
 };
 
 // Neighbouring blocks of 32 rows, each with its sign plane, its factors, and the mask of the rows

@@ -28,12 +28,13 @@ std::uint64_t checksum_of_header(const Header& header) noexcept {
 
 }  // namespace
 
-void seal_image(std::span<std::byte> image) noexcept {
+void seal_image(std::span<std::byte> image, std::uint32_t version) noexcept {
+  VICINAL_ASSERT(version >= kImageVersionPlain && version <= kImageVersion);
   VICINAL_ASSERT(image.size() >= kImageHeaderBytes);
   const auto payload = image.subspan(kImageHeaderBytes);
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
-  header.version = kImageVersion;
+  header.version = version;
   header.header_bytes = kImageHeaderBytes;
   header.payload_bytes = payload.size();
   header.payload_checksum = checksum64(payload.data(), payload.size());
@@ -41,7 +42,7 @@ void seal_image(std::span<std::byte> image) noexcept {
   std::memcpy(image.data(), &header, sizeof header);
 }
 
-Result<std::span<const std::byte>> open_image(std::span<const std::byte> image) noexcept {
+Result<ImagePayload> open_image(std::span<const std::byte> image) noexcept {
   if (image.size() < kImageHeaderBytes) return Status(Code::corrupt);
   Header header;
   std::memcpy(&header, image.data(), sizeof header);
@@ -51,7 +52,7 @@ Result<std::span<const std::byte>> open_image(std::span<const std::byte> image) 
     return Status(Code::version, header.version, kImageVersion);
   }
   const auto payload = image.subspan(kImageHeaderBytes);
-  if (header.version != kImageVersion || header.header_bytes != kImageHeaderBytes ||
+  if (header.version < kImageVersionPlain || header.header_bytes != kImageHeaderBytes ||
       header.payload_bytes != payload.size() ||
       header.payload_checksum != checksum64(payload.data(), payload.size())) {
     return Status(Code::corrupt);
@@ -59,7 +60,7 @@ Result<std::span<const std::byte>> open_image(std::span<const std::byte> image) 
   for (const std::uint64_t word : header.reserved) {
     if (word != 0) return Status(Code::corrupt);
   }
-  return payload;
+  return ImagePayload{payload, header.version};
 }
 
 }  // namespace vicinal::storage

@@ -15,14 +15,21 @@
 namespace vicinal::storage {
 
 inline constexpr std::size_t kImageHeaderBytes = 64;
-inline constexpr std::uint32_t kImageVersion = 1;
+// An index without a calibration is written in the first version, which older readers open.
+inline constexpr std::uint32_t kImageVersionPlain = 1;
+inline constexpr std::uint32_t kImageVersion = 2;
+
+struct ImagePayload {
+  std::span<const std::byte> bytes;
+  std::uint32_t version = 0;  // kImageVersionPlain..kImageVersion
+};
 
 // Fills the first kImageHeaderBytes of `image`, whose rest is the payload.
-void seal_image(std::span<std::byte> image) noexcept;
+void seal_image(std::span<std::byte> image,
+                std::uint32_t version = kImageVersionPlain) noexcept;
 
 // The payload. CORRUPT: too short, foreign, truncated, longer than it says, or damaged.
 // VERSION(found, known): sealed by a newer format.
-[[nodiscard]] Result<std::span<const std::byte>> open_image(
-    std::span<const std::byte> image) noexcept;
+[[nodiscard]] Result<ImagePayload> open_image(std::span<const std::byte> image) noexcept;
 
 }  // namespace vicinal::storage

@@ -24,6 +24,7 @@ struct Options {
   std::string partitions = "auto";
   std::uint64_t seed = 0;
   std::uint64_t bytes_max = 0;
+  bool calibrate = false;
 };
 
 IndexOptions index_options(const Options& options, std::uint32_t dim) {
@@ -55,9 +56,16 @@ Index create(const Options& options, std::uint32_t dim) {
 Report run(const Options& options) {
   const auto started = std::chrono::steady_clock::now();
   const Format format = options.ingest.checked_format();
+  if (options.calibrate && options.ingest.input == "-") {
+    throw usage_failure("--calibrate reads the input twice: it cannot be standard input");
+  }
+  if (options.calibrate && options.metric == "ip") {
+    throw usage_failure("--calibrate is for --metric cosine and l2");
+  }
   check_output(options.output);
   RowReader rows(options.ingest.input, format);
   Index index = create(options, rows.dim());
+  if (options.calibrate) options.ingest.calibrate(index);
   const std::uint64_t count = options.ingest.run(rows, index, 0);
   save(index, options.output);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
@@ -102,6 +110,8 @@ Run attach_build(CLI::App& parser) {
   parser.add_option("--seed", options->seed, "Seed of the random rotation")
       ->check(whole_number())
       ->capture_default_str();
+  parser.add_flag("--calibrate", options->calibrate,
+                  "Measure rows from the centre of the input; cosine and l2 only");
   add_max_bytes(parser, options->bytes_max);
   return [options] { return run(*options); };
 }

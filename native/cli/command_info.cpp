@@ -27,6 +27,7 @@ Report run(const IndexFile& file) {
                  {"bytes_per_row", bytes_per_row},
                  {"kernel", stats.kernel},
                  {"seed", index.options().seed},
+                 {"calibrated", stats.calibrated},
                  {"file_bytes", file_bytes(file.path)},
                  {"bytes_by_part",
                   {{"segments", stats.segment_bytes},
@@ -36,11 +37,12 @@ Report run(const IndexFile& file) {
                    {"shared", stats.shared_bytes}}}};
   report.text = fmt::format(
       "rows           {}\ndead           {}\ndim            {}\nbits           {}\n"
-      "metric         {}\noriginals      {}\nsequence       {}\nbytes          {}\n"
+      "metric         {}\noriginals      {}\ncalibrated     {}\nsequence       {}\n"
+      "bytes          {}\n"
       "bytes per row  {:.1f}\nfile bytes     {}\nkernel         {}\n",
       stats.rows, stats.dead, stats.dim, stats.bits, name_of(stats.metric),
-      name_of(index.options().originals), stats.sequence, stats.total_bytes, bytes_per_row,
-      file_bytes(file.path), stats.kernel);
+      name_of(index.options().originals), stats.calibrated ? "yes" : "no", stats.sequence,
+      stats.total_bytes, bytes_per_row, file_bytes(file.path), stats.kernel);
   return report;
 }
 

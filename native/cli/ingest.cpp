@@ -24,6 +24,10 @@ namespace {
 constexpr std::size_t kSliceBytes = std::size_t{4} << 20;
 constexpr std::uint64_t kPumpUs = 100'000;
 
+[[nodiscard]] std::size_t slice_rows(std::size_t dim) {
+  return std::max<std::size_t>(1, kSliceBytes / (dim * sizeof(float)));
+}
+
 // Deals out slices of rows with their ids.
 class Slices {
  public:
@@ -35,8 +39,7 @@ class Slices {
   // Rows and ids of the next slice; the number of its first row. False at the end.
   bool next(std::vector<float>& rows, std::vector<std::uint64_t>& ids, std::uint64_t& first) {
     check_interrupted();
-    const std::size_t rows_max =
-        std::max<std::size_t>(1, kSliceBytes / (rows_.dim() * sizeof(float)));
+    const std::size_t rows_max = slice_rows(rows_.dim());
     first = rows_.rows_done();
     const std::size_t count = rows_.read(rows_max, rows);
     if (ids_path_.empty()) {
@@ -195,6 +198,30 @@ void Ingest::attach(CLI::App& parser) {
   parser.add_option("--threads", threads, "Threads; the result is the same for any number")
       ->check(CLI::Range(1u, kThreadsMax).description("1 to 64"))
       ->capture_default_str();
+}
+
+void Ingest::calibrate(Index& index) const {
+  // What the library uses of a longer sample as well.
+  constexpr std::uint64_t kSampleRows = 1024;
+  RowReader rows(input, checked_format());
+  const std::size_t dim = rows.dim();
+  if (!rows.rows_total()) {
+    throw usage_failure("--calibrate reads the input twice: it cannot be a pipe");
+  }
+  const std::uint64_t total = *rows.rows_total();
+  const std::uint64_t kept = std::min(total, kSampleRows);
+  std::vector<float> sample;
+  std::vector<float> slice;
+  std::uint64_t taken = 0;
+  for (std::uint64_t first = 0; rows.read(slice_rows(dim), slice) > 0; first = rows.rows_done()) {
+    check_interrupted();
+    for (; taken < kept && taken * total / kept < rows.rows_done(); ++taken) {
+      const auto row = static_cast<std::ptrdiff_t>((taken * total / kept - first) * dim);
+      sample.insert(sample.end(), slice.begin() + row,
+                    slice.begin() + row + static_cast<std::ptrdiff_t>(dim));
+    }
+  }
+  (void)require(rows.name(), index.calibrate(sample));
 }
 
 Format Ingest::checked_format() const {

@@ -30,6 +30,9 @@ struct Ingest {
   unsigned threads = 1;
 
   void attach(CLI::App& parser);
+  // Fits the index, which is empty, to rows drawn evenly from the input; reads the whole of it. A
+  // failure when the input is a pipe, or too short.
+  void calibrate(Index& index) const;
   // A usage failure when the options contradict each other.
   [[nodiscard]] Format checked_format() const;
   // Adds every row; how many. Without an --ids file they are numbered from `first_id`.

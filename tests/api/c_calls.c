@@ -245,7 +245,7 @@ int c_messages(void) {
   fill();
   vicinal_status status;
   vicinal_index* index = make_index();
-  EXPECT(vicinal_message_create(index, 4, 1, &status) == NULL);
+  EXPECT(vicinal_message_create(index, 5, 1, &status) == NULL);
   EXPECT(status.code == VICINAL_BAD_OPTION);
   EXPECT(vicinal_message_create(index, VICINAL_ADD, UINT64_MAX, &status) == NULL);
   EXPECT(status.code == VICINAL_FULL);
@@ -283,6 +283,47 @@ int c_messages(void) {
   vicinal_message_free(gone);
   vicinal_message_free(never);
   vicinal_message_free(NULL);
+  vicinal_index_free(index);
+  return 0;
+}
+
+int c_calibrations(void) {
+  fill();
+  vicinal_status status;
+  vicinal_receipt receipt;
+  vicinal_index_options options;
+  vicinal_index_options_init(&options);
+  options.dim = kDim;
+  vicinal_index* index = vicinal_index_create(&options, &status);
+  EXPECT(index != NULL);
+  EXPECT(vicinal_index_calibrate(index, rows, 31, NULL).code == VICINAL_BAD_OPTION);
+  EXPECT(vicinal_index_calibrate(index, rows, UINT64_MAX / 2, NULL).code == VICINAL_BAD_OPTION);
+  EXPECT(vicinal_index_calibrate(index, rows, kRows, &receipt).code == VICINAL_OK);
+  EXPECT(receipt.sequence == 1 && receipt.count == 0);
+
+  vicinal_message* again = vicinal_message_create(index, VICINAL_CALIBRATE, kRows, &status);
+  EXPECT(again != NULL && status.code == VICINAL_OK);
+  EXPECT(vicinal_message_submit(again).code == VICINAL_BAD_OPTION); /* without its rows */
+  EXPECT(vicinal_message_encode(again, 0, rows, kRows + 1).code == VICINAL_BAD_OPTION);
+  EXPECT(vicinal_message_encode(again, 0, rows, kRows).code == VICINAL_OK);
+  EXPECT(vicinal_message_submit(again).code == VICINAL_OK);
+  EXPECT(vicinal_index_pump(index, 1000) == 1 && vicinal_message_done(again));
+  EXPECT(vicinal_message_result(again, &receipt).code == VICINAL_OK && receipt.sequence == 2);
+  vicinal_message_free(again);
+
+  EXPECT(vicinal_index_add(index, ids, rows, kRows, NULL).code == VICINAL_OK);
+  status = vicinal_index_calibrate(index, rows, kRows, NULL);
+  EXPECT(status.code == VICINAL_BAD_OPTION);
+  char text[100];
+  EXPECT(vicinal_status_message(&status, text, sizeof text) < sizeof text);
+  EXPECT(strstr(text, "has rows") != NULL);
+  vicinal_stats stats;
+  stats.struct_size = sizeof stats;
+  EXPECT(vicinal_index_stats(index, &stats).code == VICINAL_OK && stats.calibrated == 1);
+  vicinal_index_free(index);
+  options.metric = VICINAL_IP;
+  index = vicinal_index_create(&options, &status);
+  EXPECT(vicinal_index_calibrate(index, rows, kRows, NULL).code == VICINAL_UNSUPPORTED);
   vicinal_index_free(index);
   return 0;
 }

@@ -12,6 +12,7 @@ int c_searches(void);
 int c_batches(void);
 int c_filters(void);
 int c_messages(void);
+int c_calibrations(void);
 int c_struct_sizes(void);
 int c_texts(void);
 int c_files(const char* path);

@@ -20,6 +20,8 @@ TEST(C, FiltersServeEveryReaderOfTheirIndexAndNoOther) { EXPECT_EQ(c_filters(), 
 
 TEST(C, MessagesAreFilledInPartsAndPumped) { EXPECT_EQ(c_messages(), kPassed); }
 
+TEST(C, AnIndexIsCalibratedWhileItIsEmpty) { EXPECT_EQ(c_calibrations(), kPassed); }
+
 TEST(C, StructsOfOlderCallersAreFilledUpAndOfNewerOnesRefused) {
   EXPECT_EQ(c_struct_sizes(), kPassed);
 }

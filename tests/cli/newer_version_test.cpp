@@ -83,8 +83,8 @@ TEST_F(NewerVersion, IsAnErrorOfItsOwnWithExitStatus3) {
   EXPECT_NE(outcome.output.find(R"("code":"VERSION")"), std::string::npos) << outcome.output;
 }
 
-TEST_F(NewerVersion, DoesNotConcernTheCurrentOne) {
-  const Outcome outcome = info_of(storage::kImageVersion);
+TEST_F(NewerVersion, DoesNotConcernTheOneOfAnIndexWithoutACalibration) {
+  const Outcome outcome = info_of(storage::kImageVersionPlain);
   EXPECT_EQ(outcome.status, 0);
   EXPECT_NE(outcome.output.find(R"("rows":1)"), std::string::npos) << outcome.output;
 }

@@ -47,6 +47,29 @@ describe('build', () => {
     expect(nearest.scores).toHaveLength(1);
   });
 
+  it('measures rows from their centre with --calibrate', () => {
+    // The words moved far from zero: only their differences tell them apart.
+    const far = (name, rows) => write(name, fvecs(rows.map((one) => one.map((x) => x + 10))));
+    const input = far('far.fvecs', readFvecs(BASE));
+    const queries = far('far-queries.fvecs', readFvecs(QUERIES));
+    const nearest = (out) => succeed(['search', '--index', out, '--queries', queries, '-k', 10])
+      .results.map(({ ids }) => ids);
+    const made = (name, ...args) => {
+      const out = file(name);
+      succeed(['build', '--input', input, '--output', out, '--metric', 'l2', ...args]);
+      return out;
+    };
+    const exact = nearest(made('far-exact.vic', '--bits', 8, '--calibrate'));
+    const shared = (found) => found.flatMap((ids, q) => ids.filter((id) => exact[q].includes(id)));
+    const calibrated = made('far-calibrated.vic', '--calibrate');
+    const plain = made('far-plain.vic');
+    expect(succeed(['info', '--index', calibrated]))
+      .toMatchObject({ calibrated: true, rows: 2000 });
+    expect(succeed(['info', '--index', plain])).toMatchObject({ calibrated: false });
+    expect(shared(nearest(calibrated)).length).toBeGreaterThan(850);
+    expect(shared(nearest(plain)).length).toBeLessThan(700);
+  });
+
   it('rotates by the seed: another seed, another file; the same seed, the same file', () => {
     const files = [[1, 'a'], [2, 'b'], [1, 'c']].map(([seed, name]) => {
       const out = file(`seed-${name}.vic`);

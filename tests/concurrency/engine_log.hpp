@@ -18,7 +18,8 @@ struct Operation {
 
 [[nodiscard]] inline std::vector<Operation> make_log(std::uint64_t seed, std::uint64_t count) {
   Random random(seed);
-  std::vector<Operation> log;
+  // A calibration while nothing is there, at first and after each clear.
+  std::vector<Operation> log = {{WriteKind::calibrate, {}, 0}};
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint32_t kind = random.below(100);
     Operation operation{kind < 65 ? WriteKind::upsert : WriteKind::remove, {}, i};
@@ -26,12 +27,20 @@ struct Operation {
     for (std::uint32_t n = 1 + random.below(60); n > 0 && kind != 99; --n) {
       operation.ids.push_back(random.below(400));
     }
+    const bool cleared = operation.kind == WriteKind::clear;
     log.push_back(std::move(operation));
+    if (cleared) log.push_back({WriteKind::calibrate, {}, i});
   }
   return log;
 }
 
+inline Result<Receipt> calibrate(Index& index, std::uint64_t revision) {
+  if (index.options().metric == Metric::ip) return index.clear();  // has none: nothing changes
+  return index.calibrate(rows_of(ids_from(0, 40), index.options().dim, 100'000 + revision));
+}
+
 inline Result<Receipt> apply(Index& index, const Operation& operation) {
+  if (operation.kind == WriteKind::calibrate) return calibrate(index, operation.revision);
   if (operation.kind == WriteKind::clear) return index.clear();
   if (operation.kind == WriteKind::remove) return index.remove(operation.ids);
   return index.upsert(operation.ids,
@@ -49,17 +58,22 @@ inline void apply(Contents& contents, const Operation& operation) {
   }
 }
 
-// A fresh index that holds exactly these rows, in the order of their ids: built by one add.
-[[nodiscard]] inline Index index_of(const Contents& contents, const IndexOptions& options) {
-  Index index = std::move(Index::create(options)).value();
+// Adds exactly these rows, in the order of their ids, by one add.
+inline void add_all(Index& index, const Contents& contents) {
   std::vector<std::uint64_t> ids;
   std::vector<float> rows;
   for (const auto& [id, revision] : contents) {
     ids.push_back(id);
-    const auto row = rows_of(std::span(&id, 1), options.dim, revision);
+    const auto row = rows_of(std::span(&id, 1), index.options().dim, revision);
     rows.insert(rows.end(), row.begin(), row.end());
   }
   (void)index.add(ids, rows);
+}
+
+// A fresh index that holds exactly these rows.
+[[nodiscard]] inline Index index_of(const Contents& contents, const IndexOptions& options) {
+  Index index = std::move(Index::create(options)).value();
+  add_all(index, contents);
   return index;
 }
 

@@ -109,13 +109,20 @@ std::uint64_t count_wrong(const std::vector<Record>& records, const std::vector<
   std::map<std::uint64_t, std::vector<const Record*>> by_sequence;
   for (const Record& made : records) by_sequence[made.sequence].push_back(&made);
   Contents contents;
+  std::uint64_t calibration = 0;
   std::size_t applied = 0;
   std::uint64_t wrong = 0;
   for (const auto& [sequence, made] : by_sequence) {
     while (applied < log.size() && sequences[applied] <= sequence) {
-      apply(contents, log[applied++]);
+      const Operation& operation = log[applied++];
+      apply(contents, operation);
+      if (operation.kind == WriteKind::calibrate) calibration = operation.revision;
     }
-    const Index index = index_of(contents, options);
+    Index index = std::move(Index::create(options)).value();
+    if (applied > 0) {
+      EXPECT_TRUE(calibrate(index, calibration).ok());
+    }
+    add_all(index, contents);
     Reader oracle = index.reader();
     for (const Record* each : made) {
       if (is_right(*each, oracle)) continue;

@@ -30,6 +30,7 @@ struct Case {
   std::uint32_t rows;
   std::uint32_t removed_every;  // 0: none are removed
   std::uint64_t k;
+  std::uint32_t sample = 0;     // rows that the index is calibrated with, 0: it is not
 };
 
 // Every bits and metric, dims on and off the multiples of 8 and 64, tails, removals, k beyond the
@@ -48,6 +49,10 @@ constexpr Case kCases[] = {
     {"windows that overlap", 1032, Metric::cosine, 4, 10, 70, 0, 10},
     {"a large seed", 40, Metric::cosine, 4, 0x1fffffffffffff, 96, 0, 10},
     {"k beyond the rows", 16, Metric::cosine, 4, 11, 31, 4, 100},
+    {"calibrated, 1 bit", 64, Metric::cosine, 1, 12, 200, 0, 10, 32},
+    {"calibrated, 4 bits, removals", 100, Metric::cosine, 4, 13, 300, 3, 10, 100},
+    {"calibrated, 3 bits, l2", 33, Metric::l2, 3, 14, 150, 0, 10, 50},
+    {"calibrated, 8 bits, l2, a thinned sample", 8, Metric::l2, 8, 15, 90, 0, 10, 1500},
 };
 constexpr std::uint32_t kQueries = 6;
 
@@ -59,6 +64,7 @@ const char* metric_name(Metric metric) {
 // Seeds of a case's rows and queries; small, since JSON numbers are doubles.
 std::uint64_t rows_seed(const Case& one) { return one.seed % 1000 * 2 + 1; }
 std::uint64_t queries_seed(const Case& one) { return rows_seed(one) + 1; }
+std::uint64_t sample_seed(const Case& one) { return rows_seed(one) + 1000; }
 
 // Multiples of 2^-23 in [-1, 1): exact in float and easily made in any language.
 std::vector<float> coordinates(std::uint64_t seed, std::size_t count) {
@@ -110,6 +116,10 @@ Index make_index(const Case& one, std::size_t batch) {
   options.bits = one.bits;
   options.seed = one.seed;
   Index index = Index::create(options).value();
+  if (one.sample != 0) {
+    EXPECT_TRUE(
+        index.calibrate(coordinates(sample_seed(one), std::size_t{one.sample} * one.dim)).ok());
+  }
   const auto rows = coordinates(rows_seed(one), std::size_t{one.rows} * one.dim);
   for (std::size_t first = 0; first < one.rows; first += batch) {
     const std::size_t count = std::min<std::size_t>(batch, one.rows - first);
@@ -141,7 +151,11 @@ std::string run(const Case& one, std::size_t batch) {
   std::ostringstream text;
   text << "{\"name\":\"" << one.name << "\",\"options\":{\"dim\":" << one.dim
        << ",\"metric\":\"" << metric_name(one.metric) << "\",\"bits\":" << int{one.bits}
-       << ",\"seed\":" << one.seed << "},\n\"rows\":{\"seed\":" << rows_seed(one)
+       << ",\"seed\":" << one.seed << "},\n";
+  if (one.sample != 0) {
+    text << "\"sample\":{\"seed\":" << sample_seed(one) << ",\"count\":" << one.sample << "},\n";
+  }
+  text << "\"rows\":{\"seed\":" << rows_seed(one)
        << ",\"count\":" << one.rows << "},\"removed\":" << list(removed_ids(one))
        << ",\n\"queries\":{\"seed\":" << queries_seed(one) << ",\"count\":" << kQueries
        << "},\"k\":" << one.k << ",\n\"ids\":" << list(ids) << ",\n\"scores\":\""

@@ -10,7 +10,7 @@ namespace vicinal::test {
 using simd::kBlockRows;
 using simd::kGroupBytes;
 
-CodeSet::CodeSet(const quant::Quantiser& quantiser, const VectorSet& rows)
+CodeSet::CodeSet(const quant::Quantiser& quantiser, const VectorSet& rows, const float* origin)
     : quantiser_(&quantiser), rows_(rows.rows()), factors_(rows_) {
   const quant::CodeLayout& layout = quantiser.layout();
   const std::size_t blocks = (rows_ + kBlockRows - 1) / kBlockRows;
@@ -19,7 +19,7 @@ CodeSet::CodeSet(const quant::Quantiser& quantiser, const VectorSet& rows)
   AlignedBuffer scratch = scratch_buffer(quantiser.encode_scratch_bytes());
   for (std::size_t i = 0; i < rows_; ++i) {
     auto* row = packed_.as<std::uint8_t>() + i * layout.packed_row_bytes;
-    quantiser.encode(rows.row(i), scratch.data(), row, &factors_[i]);
+    quantiser.encode(rows.row(i), scratch.data(), row, &factors_[i], origin);
     auto* block = planes_.as<std::uint8_t>() + i / kBlockRows * layout.plane_block_bytes;
     const std::size_t lane = i % kBlockRows;
     quant::for_each_sign_nibble(row, layout.groups, [&](std::uint32_t group, std::uint8_t nibble) {
@@ -65,6 +65,7 @@ std::vector<CodeSet::Score> CodeSet::scores(const quant::PreparedQuery& query) c
           (static_cast<float>(score.dot) * factors_[first + i].scale) * query.code_step;
       score.code = simd::metric_score(product, query.plane, scale[i], cosine2[i]);
       score.upper = upper[i];
+      if (quant::is_zero_row(cosine2[i])) score.code = 0;
     }
   }
   return scores;

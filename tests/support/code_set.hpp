@@ -15,7 +15,8 @@ namespace vicinal::test {
 
 class CodeSet {
  public:
-  CodeSet(const quant::Quantiser& quantiser, const VectorSet& rows);
+  // `origin`: dim floats that rows are measured from, or null; needed during the call only.
+  CodeSet(const quant::Quantiser& quantiser, const VectorSet& rows, const float* origin = nullptr);
 
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
   [[nodiscard]] const quant::RowFactors& factors(std::size_t row) const noexcept {

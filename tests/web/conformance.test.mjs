@@ -26,6 +26,7 @@ describe.each(backends)('conformance, $name', ({ load }) => {
   test.each(Array.isArray(cases) ? cases : [{ name: 'no cases' }])('$name', async (one) => {
     const { dim } = one.options;
     const index = await create(one.options, load);
+    if (one.sample) await index.calibrate(vectors(one.sample, dim));
     const rows = vectors(one.rows, dim);
     await index.add(one.row_ids ?? range(rows.length / dim), rows);
     if (one.removed) await index.remove(one.removed);

@@ -34,8 +34,16 @@ const kCodes: readonly (ErrorCode | 'OK')[] = [
 /** By number of the core's OptionName. */
 const kOptions: readonly string[] = [
   'an option', 'dim', 'metric', 'bits', 'originals', 'partitions', 'seed', 'k', 'certainty',
-  'minScore', 'after', 'filter', 'maxBytes', 'readers', 'ids.length', 'handle', 'path',
+  'minScore', 'after', 'filter', 'maxBytes', 'readers', 'ids.length', 'handle', 'path', 'sample',
+  'calibrate', 'write',
 ];
+
+/** Options that are refused for a reason of their own, by their place above. */
+const kReasons: Record<number, string> = {
+  17: 'sample: fewer rows than a calibration needs (32)',
+  18: 'calibrate: the index has rows, whose codes would mean other vectors',
+  19: 'the index was calibrated after this write was made: make it again',
+};
 
 /** As core/base/status.cpp words them; an option has its name of this language. */
 const kSentences: Record<ErrorCode, (a: bigint, b: bigint) => string> = {
@@ -45,7 +53,8 @@ const kSentences: Record<ErrorCode, (a: bigint, b: bigint) => string> = {
   DUPLICATE_ID: (a) => `id ${a} is already present`,
   UNKNOWN_ID: (a) => `id ${a} is not present`,
   BAD_ID: () => 'an id is not a non-negative integer of the allowed range',
-  BAD_OPTION: (a) => `${kOptions[Number(a)] ?? kOptions[0]} is outside its documented range`,
+  BAD_OPTION: (a) => kReasons[Number(a)]
+    ?? `${kOptions[Number(a)] ?? kOptions[0]} is outside its documented range`,
   CORRUPT: () => 'the data is damaged: it fails its checksum or its bounds',
   VERSION: () => 'the file was written by a newer version',
   BUSY: (a, b) => `a bounded resource is taken${limit(a, b)}`,

@@ -172,6 +172,8 @@ export interface Stats {
   readonly oldestSequence: number;
   /** Writes that wait for the writer. */
   readonly ringDepth: number;
+  /** Whether rows are measured from a sample's centre. */
+  readonly calibrated: boolean;
   /** The instruction set in use. */
   readonly kernel: string;
   /** Whether threads share the index. */

@@ -132,6 +132,19 @@ export function rowSource(vectors: unknown, count: number, dim: number): RowSour
   return new FlatRows(copy, dim, true);
 }
 
+/** The rows of a typed array, and how many. DIMENSION for a part of one, BAD_OPTION. */
+export function flatRows(
+  values: unknown, dim: number, name: string,
+): { readonly rows: RowSource; readonly count: number } {
+  const view = numberView(values, name);
+  if (!view) throw new VicinalError('BAD_OPTION', `${name} must be a typed array`);
+  if (view.length % dim !== 0) {
+    throw new VicinalError('DIMENSION',
+      `${name}: found ${view.length} numbers, expected a multiple of ${dim}`);
+  }
+  return { rows: new FlatRows(view, dim, false), count: view.length / dim };
+}
+
 /** One query of `dim` coordinates, safe to hand to `set`. DIMENSION, NOT_FINITE, BAD_OPTION. */
 export function queryVector(query: unknown, dim: number, index: number): NumberView {
   const view = numberView(query, 'query');

@@ -66,7 +66,7 @@ class [[nodiscard]] Status {
 // Which option a bad_option names.
 enum class OptionName : std::uint8_t {
   none, dim, metric, bits, originals, partitions, seed, k, certainty, min_score, after, filter,
-  max_bytes, readers, ids_length, handle, path,
+  max_bytes, readers, ids_length, handle, path, sample, calibrate, stale_write,
 };
 
 // A value or the Status that explains its absence. Reading the value of an error is a bug of the

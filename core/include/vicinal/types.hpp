@@ -94,6 +94,7 @@ struct Stats {
   std::uint32_t dim = 0;
   std::uint32_t bits = 0;
   Metric metric = Metric::cosine;
+  bool calibrated = false;           // rows are measured from a sample's centre
   const char* kernel = "";           // the instruction set in use, for example "avx2"
 };
 

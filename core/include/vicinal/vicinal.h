@@ -51,7 +51,8 @@ typedef enum vicinal_message_kind {
   VICINAL_ADD = 0,
   VICINAL_UPSERT = 1,
   VICINAL_REMOVE = 2,
-  VICINAL_CLEAR = 3
+  VICINAL_CLEAR = 3,
+  VICINAL_CALIBRATE = 4
 } vicinal_message_kind;
 
 /* What a call came to; `a` and `b` as status.hpp says for each code. */
@@ -135,7 +136,7 @@ typedef struct vicinal_stats {
   uint32_t dim;
   uint32_t bits;
   uint32_t metric;
-  uint32_t reserved;
+  uint32_t calibrated;         /* 1: rows are measured from a sample's centre */
   const char* kernel;          /* static */
 } vicinal_stats;
 
@@ -171,13 +172,19 @@ vicinal_status vicinal_index_upsert(vicinal_index* index, const uint64_t* ids, c
 vicinal_status vicinal_index_remove(vicinal_index* index, const uint64_t* ids, uint64_t count,
                                     vicinal_receipt* receipt);
 vicinal_status vicinal_index_clear(vicinal_index* index, vicinal_receipt* receipt);
+/* `sample`: count * dim floats, at least 32 rows, of the kind that will be added. From now on rows
+ * are measured from its centre, which raises recall where vectors do not lie around zero. Only
+ * while the index has no rows (BAD_OPTION); not for the metric ip (UNSUPPORTED). */
+vicinal_status vicinal_index_calibrate(vicinal_index* index, const float* sample, uint64_t count,
+                                       vicinal_receipt* receipt);
 
 /* Writes that nobody waits for: make a message, fill it, submit it, look for its end. For event
  * loops. A handle's messages are applied in the order of their submits. */
 vicinal_message* vicinal_message_create(vicinal_index* index, uint32_t kind, uint64_t count,
                                         vicinal_status* status);
 uint64_t* vicinal_message_ids(vicinal_message* message);
-/* Room for *rows vectors of dim floats, 64-byte aligned; null for kinds without rows. */
+/* Room for *rows vectors of dim floats, 64-byte aligned; null for kinds without rows. The rows of
+ * VICINAL_CALIBRATE are those of the sample; it has no ids. */
 float* vicinal_message_staging(vicinal_message* message, uint32_t* rows);
 vicinal_status vicinal_message_encode(vicinal_message* message, uint64_t first,
                                       const float* vectors, uint64_t rows);

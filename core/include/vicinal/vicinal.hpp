@@ -200,7 +200,7 @@ using Snapshot = Reader;
 
 class Index;
 
-enum class WriteKind : std::uint8_t { add = 0, upsert = 1, remove = 2, clear = 3 };
+enum class WriteKind : std::uint8_t { add = 0, upsert = 1, remove = 2, clear = 3, calibrate = 4 };
 
 // A write that nobody waits for, for event loops: fill it, submit it through a WriteQueue, look for
 // its end. Belongs to one thread and keeps the index alive. Between the submit and its end only
@@ -212,7 +212,9 @@ class PendingWrite {
   PendingWrite& operator=(PendingWrite&&) noexcept;
   ~PendingWrite();
 
-  // Room for the ids; `clear` has none.
+  // What it was made for: ids, rows, or rows of a sample.
+  [[nodiscard]] std::uint64_t count() const noexcept;
+  // Room for the ids; `clear` and `calibrate` have none.
   [[nodiscard]] std::span<std::uint64_t> ids() noexcept;
   // Room for one slice of vectors (at least one row of dim floats, 64-byte aligned), from which
   // `encode` may read; empty for kinds without rows.
@@ -241,7 +243,9 @@ class WriteQueue {
   WriteQueue& operator=(WriteQueue&&) noexcept;
   ~WriteQueue();
 
-  // `count` ids, or rows with ids. FULL.
+  // `count` ids, rows with ids, or rows of a sample (calibrate; errors as Index::calibrate). FULL.
+  // Rows are encoded for the calibration of this moment: what is made before a calibrate is done
+  // and submitted behind it comes to BAD_OPTION(stale_write).
   [[nodiscard]] Result<PendingWrite> make(WriteKind kind, std::uint64_t count);
   // Hands the write to whoever calls Index::pump. BUSY: too many are waiting, try later.
   // READ_ONLY, CLOSED; BAD_OPTION for a write that was submitted before or has rows that were not
@@ -300,6 +304,13 @@ class Index {
   // Unknown ids are no error; the receipt counts the rows that went.
   Result<Receipt> remove(std::span<const std::uint64_t> ids, const WriteOptions& options = {});
   Result<Receipt> clear(const WriteOptions& options = {});
+  // Fits the index to where vectors lie: from now on they are measured from the centre of `sample`
+  // (rows of dim floats, at least 32, more than 1,024 are thinned out), which makes recall better
+  // where vectors do not lie around zero. Only while the index has no rows; `clear` keeps the
+  // calibration, another one replaces it, `save` stores it. Errors, nothing changed:
+  // BAD_OPTION(calibrate) when there are rows, BAD_OPTION(sample) for too few, DIMENSION,
+  // NOT_FINITE(row, coordinate), UNSUPPORTED for the metric ip, FULL, BUSY, READ_ONLY, CLOSED.
+  Result<Receipt> calibrate(std::span<const float> sample, const WriteOptions& options = {});
 
   // Writes without waiting; somebody must call pump.
   [[nodiscard]] WriteQueue write_queue() const;

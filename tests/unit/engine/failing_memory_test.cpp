@@ -55,7 +55,14 @@ void write_history(Index& index, Reader& reader) {
   const auto rows = rows_of(some, kDim, 2);
   ASSERT_NO_FATAL_FAILURE(write_twice_at_most(reader, [&] { return index.add(some, rows); }));
   ASSERT_NO_FATAL_FAILURE(write_twice_at_most(reader, [&] { return index.clear(); }));
+  const auto sample = rows_of(ids_from(0, 50), kDim, 4);
+  const auto calibrate = [&] { return index.calibrate(sample); };
+  ASSERT_NO_FATAL_FAILURE(write_twice_at_most(reader, calibrate));
   ASSERT_NO_FATAL_FAILURE(upsert(50, 100, 3));
+  const auto all = ids_from(0, 400);
+  ASSERT_NO_FATAL_FAILURE(write_twice_at_most(reader, [&] { return index.remove(all); }));
+  ASSERT_NO_FATAL_FAILURE(write_twice_at_most(reader, calibrate));
+  ASSERT_NO_FATAL_FAILURE(upsert(50, 100, 5));
 }
 
 TEST(FailingMemory, AWriteThatIsRefusedAnywhereLeavesEverythingAsBefore) {
@@ -95,6 +102,8 @@ TEST(FailingMemory, AnIndexAReaderAnImageThatCannotBeMadeIsFullAndLeaksNothing) 
       auto made = Index::create(small_options(kDim));
       if (!made.ok()) return full(made.status());
       const auto ids = ids_from(0, 70);
+      const auto calibrated = made->calibrate(rows_of(ids, kDim, 1));
+      if (!calibrated.ok()) return full(calibrated.status());
       const auto added = made->add(ids, rows_of(ids, kDim));
       if (!added.ok()) return full(added.status());
       Reader reader = made->reader();

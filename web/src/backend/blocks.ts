@@ -29,10 +29,10 @@ export const kStats = {
   rows: 0, dead: 8, sequence: 16, segmentBytes: 24, idTableBytes: 32, versionBytes: 40,
   retiredBytes: 48, sharedBytes: 56, totalBytes: 64, oldestSequence: 72, segments: 80, readers: 84,
   readersMax: 88, oldestSlot: 92, ringDepth: 96, dim: 100, bits: 104, metric: 108, kernel: 112,
-  bytes: 120,
+  calibrated: 116, bytes: 120,
 } as const;
 
-export const kMessageKinds = { add: 0, upsert: 1, remove: 2, clear: 3 } as const;
+export const kMessageKinds = { add: 0, upsert: 1, remove: 2, clear: 3, calibrate: 4 } as const;
 
 /** In the order of vic_block_layout. */
 const kBlocks = [kStatus, kOptions, kMessage, kReader, kStats];

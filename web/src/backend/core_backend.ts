@@ -43,6 +43,7 @@ export interface CoreStats {
   readonly readersMax: number;
   readonly oldestSlot: number;
   readonly ringDepth: number;
+  readonly calibrated: boolean;
   readonly kernel: string;
 }
 
@@ -58,7 +59,8 @@ export interface CoreBackend {
   /** Works on pending writes for about `budgetUs`; the number of messages completed. */
   pump(index: Handle, budgetUs: number): number;
 
-  createMessage(index: Handle, kind: MessageKind, ids: IdWords): Handle;
+  /** `count` rows or ids; of a sample's rows there are no ids. */
+  createMessage(index: Handle, kind: MessageKind, count: number, ids: IdWords): Handle;
   /** Rows that can be encoded at once, at least 1. */
   stagingRows(message: Handle): number;
   /** Room for at least stagingRows * dim coordinates: fill it, then encode. */

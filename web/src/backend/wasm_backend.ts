@@ -111,6 +111,7 @@ export class WasmBackend implements CoreBackend {
       readersMax: word(kStats.readersMax),
       oldestSlot: word(kStats.oldestSlot),
       ringDepth: word(kStats.ringDepth),
+      calibrated: word(kStats.calibrated) !== 0,
       kernel: this.#text(word(kStats.kernel)),
     };
   }
@@ -119,12 +120,11 @@ export class WasmBackend implements CoreBackend {
     return this.#core.vic_index_pump(index, budgetUs) >>> 0;
   }
 
-  createMessage(index: Handle, kind: MessageKind, ids: IdWords): Handle {
-    const count = ids.length / 2;
+  createMessage(index: Handle, kind: MessageKind, count: number, ids: IdWords): Handle {
     const message = this.#made(this.#core.vic_message_create(
       index, kMessageKinds[kind], count, this.#scratch + kScratchStatus));
     this.#look();
-    if (count > 0) this.#words.set(ids, this.#get(message + kMessage.ids) >>> 2);
+    if (ids.length > 0) this.#words.set(ids, this.#get(message + kMessage.ids) >>> 2);
     return message;
   }
 

@@ -193,6 +193,7 @@ export class IndexReader implements Reader, AsyncDisposable {
       oldestSlot: found.oldestSlot,
       oldestSequence: found.oldestSequence,
       ringDepth: found.ringDepth,
+      calibrated: found.calibrated,
       kernel: found.kernel,
       threads: this.#backend.threads,
       isolated: canShare(),

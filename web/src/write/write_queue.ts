@@ -8,6 +8,8 @@
 //     arrays as soon as the call has returned, or in its onProgress.
 // I3: nothing is queued after close(): user code runs before the check of a call, not behind it.
 // I4: a write that rejects before its submit has changed nothing.
+// I5: rows are encoded for the calibration that is there when their message is made: none is made
+//     while a calibration is on its way.
 import {
   VicinalError, closedError, statusError, throwIfAborted,
 } from '../errors.js';
@@ -23,6 +25,8 @@ const kSliceMs = 3;
 /** One write, its input checked. */
 export interface Write {
   readonly kind: MessageKind;
+  /** Rows or ids. */
+  readonly count: number;
   readonly ids: IdWords;
   readonly rows: RowSource | undefined;
   readonly signal: AbortSignal | undefined;
@@ -40,7 +44,7 @@ class Job {
 
   constructor(write: Write) {
     this.write = write;
-    this.count = write.ids.length / 2;
+    this.count = write.count;
     this.done = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
@@ -53,7 +57,7 @@ class Job {
   }
 }
 
-type Step = 'submitted' | 'slice is over' | 'queue is full';
+type Step = 'submitted' | 'slice is over' | 'writer must go on';
 
 export class WriteQueue {
   readonly #backend: CoreBackend;
@@ -161,7 +165,7 @@ export class WriteQueue {
       if (step === 'submitted' && performance.now() < deadline) continue;
       // Jobs behind this one came while it ran, and have their copies.
       if (this.#waiting.length === 0) continue;
-      await (step === 'queue is full' ? this.#room() : yieldToLoop());
+      await (step === 'writer must go on' ? this.#room() : yieldToLoop());
       deadline = performance.now() + kSliceMs;
     }
     this.#running = false;
@@ -172,7 +176,10 @@ export class WriteQueue {
     const { kind, ids, signal, onProgress } = job.write;
     if (this.#death) throw this.#death;
     throwIfAborted(signal);
-    if (job.message === 0) job.message = this.#backend.createMessage(this.#index, kind, ids);
+    if (job.message === 0) {
+      if (job.write.rows && this.#calibrating()) return 'writer must go on';  // I5
+      job.message = this.#backend.createMessage(this.#index, kind, job.count, ids);
+    }
     this.#encode(job, deadline);
     if (onProgress) {
       job.keep();
@@ -181,13 +188,20 @@ export class WriteQueue {
     }
     if (job.write.rows && job.encoded < job.count) return 'slice is over';
     if (!this.#backend.submit(job.message)) {
-      if (this.#submitted.size > 0) return 'queue is full';
+      if (this.#submitted.size > 0) return 'writer must go on';
       throw new VicinalError('BUSY', 'the writer takes no messages at the moment');
     }
     this.#waiting.shift();
     this.#submitted.set(job.message, job);
     this.#applier?.submitted();
     return 'submitted';
+  }
+
+  #calibrating(): boolean {
+    for (const job of this.#submitted.values()) {
+      if (job.write.kind === 'calibrate') return true;
+    }
+    return false;
   }
 
   #encode(job: Job, deadline: number): void {
