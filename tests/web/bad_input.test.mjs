@@ -238,6 +238,22 @@ describe.each(backends)('bad input, $name', ({ load }) => {
       expect(index.search(row(rows, dim, 9), { k: 1 }).ids[0]).toBe(9);
     });
 
+  test('a view counts as long as it is, whatever it says of itself', async () => {
+    const lie = (view, length) => Object.defineProperty(view, 'length', { value: length });
+    const { index, rows } = await filled(load);
+    const long = lie(new Float32Array(1000).fill(1), dim);
+    const short = lie(new Float32Array(dim - 1).fill(1), dim);
+    for (const view of [long, short]) {
+      await refuses((one) => one.search(view), 'DIMENSION');
+      await refuses((one) => one.searchBatch([good, view]), 'DIMENSION');
+      await refuses((one) => one.add([100], view), 'DIMENSION');
+      await refuses((one) => one.add([100], [view]), 'DIMENSION');
+    }
+    await refuses((one) => one.searchBatch(lie(new Float32Array(dim + 1), dim)), 'DIMENSION');
+    const modest = lie(new Float32Array(row(rows, dim, 7)), 1);
+    expect(index.search(modest, { k: 1 }).ids[0]).toBe(7);
+  });
+
   test('what a caller\'s iterator or getter throws passes unchanged', async () => {
     const { index, rows } = await filled(load);
     const boom = new Error('boom');

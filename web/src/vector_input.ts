@@ -10,6 +10,14 @@ import { throwIfDetached } from './id_codec.js';
 
 type NumberView = Float32Array | Float64Array;
 
+const kLengthOfAny = Object.getOwnPropertyDescriptor(
+  Object.getPrototypeOf(Uint8Array.prototype) as object, 'length')!.get!;
+
+/** The true length: what a subclass or a property of the object says is the user's code. */
+function lengthOf(view: NumberView): number {
+  return kLengthOfAny.call(view) as number;
+}
+
 /** Rows to be read in order. */
 export interface RowSource {
   /** Copies rows first .. first + count - 1 to the front of target. */
@@ -27,7 +35,7 @@ class FlatRows implements RowSource {
 
   constructor(values: NumberView, dim: number, kept: boolean) {
     this.#values = values;
-    this.#length = values.length;
+    this.#length = lengthOf(values);
     this.#dim = dim;
     this.#kept = kept;
   }
@@ -49,7 +57,7 @@ class FlatRows implements RowSource {
   #part(begin: number, end: number): NumberView {
     try {
       const part = this.#values.subarray(begin - this.#offset, end - this.#offset);
-      if (part.length === end - begin) return part;
+      if (lengthOf(part) === end - begin) return part;
     } catch { /* detached: told below */ }
     throw new VicinalError('BAD_OPTION', 'vectors: the buffer of the view was detached or shrunk'
       + ' while it was read');
@@ -86,7 +94,8 @@ function isArrayLike(value: unknown): value is ArrayLike<unknown> {
 function copyRow(row: unknown, target: Float32Array, index: number, dim: number): void {
   const view = numberView(row, `vector ${index}`);
   if (view) {
-    if (view.length !== dim) throw dimensionError(view.length, dim, `vector ${index}`);
+    const length = lengthOf(view);
+    if (length !== dim) throw dimensionError(length, dim, `vector ${index}`);
     target.set(view);
     return;
   }
@@ -111,10 +120,11 @@ function copyRow(row: unknown, target: Float32Array, index: number, dim: number)
 export function rowSource(vectors: unknown, count: number, dim: number): RowSource {
   const view = numberView(vectors, 'vectors');
   if (view) {
-    if (view.length !== count * dim) {
-      const found = count > 0 && view.length % count === 0
-        ? `${view.length / count} coordinates for each of ${count} ids, expected ${dim}`
-        : `${view.length} numbers for ${count} ids, expected ${count} times ${dim}`;
+    const length = lengthOf(view);
+    if (length !== count * dim) {
+      const found = count > 0 && length % count === 0
+        ? `${length / count} coordinates for each of ${count} ids, expected ${dim}`
+        : `${length} numbers for ${count} ids, expected ${count} times ${dim}`;
       throw new VicinalError('DIMENSION', `vectors: found ${found}`);
     }
     return new FlatRows(view, dim, false);
@@ -149,8 +159,9 @@ export function flatRows(
 export function queryVector(query: unknown, dim: number, index: number): NumberView {
   const view = numberView(query, 'query');
   if (view) {
-    if (view.length !== dim) throw dimensionError(view.length, dim, `query ${index}`);
-    return view;
+    const length = lengthOf(view);
+    if (length !== dim) throw dimensionError(length, dim, `query ${index}`);
+    return view.subarray(0, length);  // a length of its own, whatever its buffer does
   }
   if (!isArrayLike(query)) {
     throw new VicinalError('BAD_OPTION', 'a query must be an array or a typed array of numbers');
@@ -164,11 +175,12 @@ export function queryVector(query: unknown, dim: number, index: number): NumberV
 export function queryVectors(queries: unknown, dim: number): NumberView {
   const view = numberView(queries, 'queries');
   if (view) {
-    if (view.length % dim !== 0) {
+    const length = lengthOf(view);
+    if (length % dim !== 0) {
       throw new VicinalError('DIMENSION',
-        `queries: found ${view.length} numbers, expected a multiple of ${dim}`);
+        `queries: found ${length} numbers, expected a multiple of ${dim}`);
     }
-    return view.subarray(0, view.length);  // a length of its own, whatever its buffer does
+    return view.subarray(0, length);  // a length of its own, whatever its buffer does
   }
   if (!isArrayLike(queries)) {
     throw new VicinalError('BAD_OPTION', 'queries must be an array of vectors or a typed array');
