@@ -241,6 +241,10 @@ vicinal_status vicinal_index_calibrate(vicinal_index* index, const float* sample
   return receipt_of(index->index.calibrate(rows_of(index, sample, count)), receipt);
 }
 
+vicinal_status vicinal_index_compact(vicinal_index* index, vicinal_receipt* receipt) {
+  return receipt_of(index->index.compact(), receipt);
+}
+
 uint32_t vicinal_index_pump(vicinal_index* index, uint64_t budget_us) {
   return index->index.pump(budget_us);
 }

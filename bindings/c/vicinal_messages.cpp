@@ -12,7 +12,7 @@ extern "C" {
 
 vicinal_message* vicinal_message_create(vicinal_index* index, uint32_t kind, uint64_t count,
                                         vicinal_status* status) {
-  if (kind > VICINAL_CALIBRATE) {
+  if (kind > VICINAL_COMPACT) {
     set(status, Status(Code::bad_option));
     return nullptr;
   }

@@ -1,5 +1,6 @@
 #include "engine/core.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include "base/assert.hpp"
@@ -41,7 +42,8 @@ Result<const simd::Kernels*> choose_kernels() noexcept {
 
 Core::Core(const IndexOptions& options) noexcept
     : options_(options),
-      builder_(quant::CodeLayout::of(options.dim, options.bits), options.memory_bytes_max) {
+      builder_(quant::CodeLayout::of(options.dim, options.bits), options.memory_bytes_max),
+      compaction_(builder_) {
   if (options_.retired_bytes_max == 0) options_.retired_bytes_max = kRetiredBytesMax;
 }
 
@@ -74,6 +76,10 @@ Core::~Core() {
   // The last owner is alone: no reader, no producer, no writer. A pending write keeps its index, so
   // that what still waits here was given up by its producer.
   while (Message* message = next_message()) Message::destroy(message);
+  while (Message* message = compact_waiting_) {
+    compact_waiting_ = message->next;
+    Message::destroy(message);
+  }
   for (sync::Atomic<Lane*>& lane : lanes_) delete lane.load(sync::acquire);  // [lane]
   auto* newest = const_cast<sync::VersionHeader*>(root_.newest());
   if (newest != nullptr) {
@@ -143,23 +149,29 @@ std::uint32_t Core::pump(std::uint64_t budget_us) noexcept {
   if (!token_.try_acquire()) return 0;
   const std::uint32_t completed = run_batch(budget_us);
   if (completed == 0) reclaim();
+  const bool idle = completed == 0 && budget_us != 0;
+  const bool more =
+      (idle || compaction_is_urgent()) && compact_slice(std::min(budget_us, kSliceUs));
   token_.give_back();
-  if (any_pending()) doorbell_.ring();  // I5
-  return completed;
+  if (any_pending() || more) doorbell_.ring();  // I5
+  return completed == 0 && more ? 1 : completed;
 }
 
 std::uint64_t Core::drive(const Message* until) noexcept {
   std::uint64_t completed = 0;
   bool left = false;
+  bool more = false;
   // Stopping early is safe: waiting producers wake up every kWaitUsMax and drive themselves.
   while (until == nullptr || !until->completion.done()) {
     if (!token_.try_acquire()) return completed;  // its holder looks again
     completed += run_batch(kBatchUsMax);
+    more = (!any_pending() || compaction_is_urgent()) && compact_slice(kSliceUs);
     token_.give_back();
     left = any_pending();
-    if (!left) break;
+    // A compaction goes on at other times, unless it is waited for.
+    if (!left && (!more || until == nullptr)) break;
   }
-  if (left) doorbell_.ring();  // I5
+  if (left || more) doorbell_.ring();  // I5
   return completed;
 }
 
@@ -167,7 +179,7 @@ bool Core::apply_alone(Message& message) noexcept {
   if (!token_.try_acquire()) return false;
   Message* refused = nullptr;
   (void)run_version(&message, 0, &refused);
-  VICINAL_ASSERT(refused == nullptr && message.completion.done());
+  VICINAL_ASSERT(refused == nullptr);
   token_.give_back();
   if (any_pending()) doorbell_.ring();  // I5
   return true;
@@ -181,7 +193,7 @@ Status Core::write_and_wait(Message& message) noexcept {
     if (submitted.ok()) break;
     if (submitted.code() != Code::busy) return submitted;
     // Queues may keep every lane for as long as they live.
-    if (!lane.ok() && apply_alone(message)) return message.status;
+    if (!lane.ok() && apply_alone(message)) break;
     // The ring is full, or another thread is at work: work off what is there, or wait for it.
     const std::uint32_t seen = doorbell_.prepare();
     if (drive(nullptr) == 0) doorbell_.wait(seen, kWaitUsMax);

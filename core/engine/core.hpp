@@ -6,11 +6,14 @@
 //     message is applied whole or not at all.
 // I3: a message is completed after the version that shows it was published.
 // I4: after close() no write is accepted and no search answered; memory goes with the last owner.
-// I5: whoever stops working while messages wait rings the doorbell: a pump that was refused may
-//     have gone to sleep on it.
+// I5: whoever stops working while messages wait or a compaction is under way rings the doorbell: a
+//     pump that was refused may have gone to sleep on it.
 // I6: `calibration_` is the number of the newest version's calibration, stored after that version
 //     is published and before the message that brought it is completed. Who reads 0 makes messages
 //     without looking at a version; what it has overlooked, the writer refuses (message.hpp I3).
+// I7: a compaction never fails a write and is never failed by one: what does not fit is put off. It
+//     works in slices of kSliceUs when no message waits, and between batches when there are more
+//     dead rows than live ones.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +22,7 @@
 #include "engine/message.hpp"
 #include "quant/quantiser.hpp"
 #include "segment/builder.hpp"
+#include "segment/compaction.hpp"
 #include "sync/event.hpp"
 #include "sync/message_ring.hpp"
 #include "sync/reader_slots.hpp"
@@ -38,6 +42,14 @@ inline constexpr std::uint64_t kRetiredBytesMax = std::uint64_t{256} << 20;
 // How long a batch may grow before its version is published.
 inline constexpr std::uint32_t kBatchMessagesMax = 1024;
 inline constexpr std::uint64_t kBatchUsMax = 1000;
+// How long a compaction works before the rings are looked at again.
+inline constexpr std::uint64_t kSliceUs = 1000;
+// Segments with this many dead rows in a hundred are rewritten once the whole index has as many,
+// and at least kCompactDeadMin of them; docs/decisions.md has the figures.
+inline constexpr std::uint32_t kCompactDeadPercent = 33;
+inline constexpr std::uint64_t kCompactDeadMin = 1024;
+// A compaction that was put off is tried again after so many versions.
+inline constexpr std::uint64_t kCompactRetryVersions = 64;
 // Waiting producers look after themselves this often, in case the holder stopped early.
 inline constexpr std::uint64_t kWaitUsMax = 1000;
 
@@ -73,7 +85,9 @@ class Core {
   // submits and may wait. `until` ends it early when done. Returns the number of messages
   // completed.
   std::uint64_t drive(const Message* until) noexcept;
-  // One batch at most, if the role is free: what a writer's loop or a thread-less build calls.
+  // One batch or one slice of a compaction at most, if the role is free: what a writer's loop or a
+  // thread-less build calls. 0: there is nothing to do at the moment; else the number of messages
+  // completed, or 1 for a slice.
   std::uint32_t pump(std::uint64_t budget_us) noexcept;
   // Submits, drives or waits until the writer is done with the message; its outcome.
   Status write_and_wait(Message& message) noexcept;
@@ -98,11 +112,22 @@ class Core {
   [[nodiscard]] bool apply_alone(Message& message) noexcept;
   [[nodiscard]] Message* next_message() noexcept;
   void apply(Message& message) noexcept;
+  void apply_once(Message& message) noexcept;
   // What a message may be refused for before the writer sees it.
   Status apply_rows(Message& message) noexcept;
   Status apply_remove(Message& message) noexcept;
   Status apply_clear(Message& message) noexcept;
   Status apply_calibrate(Message& message) noexcept;
+  // A slice of a compaction, if one is under way, asked for or worth it (I7). Whether there is more
+  // to do at once. In an index that was closed: ends what was under way.
+  [[nodiscard]] bool compact_slice(std::uint64_t budget_us) noexcept;
+  [[nodiscard]] bool plan_compaction(const segment::Version& newest) noexcept;
+  [[nodiscard]] bool advance_compaction(bool begins, std::uint64_t deadline_ns) noexcept;
+  // Whether dead rows are so many that a slice comes before further messages.
+  [[nodiscard]] bool compaction_is_urgent() const noexcept;
+  // A message that asks for a compaction waits for its end.
+  void await_compaction(Message& message) noexcept;
+  void answer_compactions() noexcept;
   void undo(Message& message, std::uint64_t rows) noexcept;
   void publish() noexcept;
   void reclaim() noexcept;
@@ -126,7 +151,12 @@ class Core {
 
   // The token's holder's.
   segment::VersionBuilder builder_;
+  segment::Compaction compaction_;
   sync::Reclaimer reclaimer_;
+  Message* compact_waiting_ = nullptr;  // linked by `next`
+  std::uint64_t compact_goal_ = 0;      // segments up to this version are to be moved for them
+  std::uint64_t compact_retry_ = 0;     // nothing is begun before this version
+  std::uint64_t rows_dropped_ = 0;      // dead rows that compactions dropped, ever
   std::uint32_t next_lane_ = 0;
 };
 

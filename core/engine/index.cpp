@@ -118,6 +118,14 @@ Result<Receipt> Index::clear(const WriteOptions&) {
   return write(*core_, **message);
 }
 
+Result<Receipt> Index::compact() {
+  if (core_->closed()) return Status(Code::closed);
+  if (read_only_) return Status(Code::read_only);
+  auto message = core_->make_message(engine::MessageKind::compact, 0);
+  if (!message.ok()) return message.status();
+  return write(*core_, **message);
+}
+
 WriteQueue Index::write_queue() const { return WriteQueue(core_, read_only_); }
 
 std::uint32_t Index::pump(std::uint64_t budget_us) { return core_->pump(budget_us); }

@@ -23,7 +23,9 @@
 
 namespace vicinal::engine {
 
-enum class MessageKind : std::uint8_t { add = 0, upsert = 1, remove = 2, clear = 3, calibrate = 4 };
+enum class MessageKind : std::uint8_t {
+  add = 0, upsert = 1, remove = 2, clear = 3, calibrate = 4, compact = 5,
+};
 
 // Rows that fit the staging area of a message: what a caller hands over at once for encoding.
 inline constexpr std::size_t kStagingBytes = std::size_t{64} << 10;
@@ -35,9 +37,9 @@ class Message {
   };
   using Owner = std::unique_ptr<Message, Delete>;
 
-  // `count` rows or ids (clear: 0; calibrate: rows of the sample). `calibration`: the newest
-  // version's, or null; looked at during the call only. FULL without memory or when the sizes
-  // overflow; calibrate: BAD_OPTION(sample) when too few, UNSUPPORTED(metric) for ip.
+  // `count` rows or ids (clear, compact: 0; calibrate: rows of the sample). `calibration`: the
+  // newest version's, or null; looked at during the call only. FULL without memory or when the
+  // sizes overflow; calibrate: BAD_OPTION(sample) when too few, UNSUPPORTED(metric) for ip.
   [[nodiscard]] static Result<Owner> create(const quant::Quantiser& quantiser, MessageKind kind,
                                             std::uint64_t count,
                                             const segment::Calibration* calibration) noexcept;

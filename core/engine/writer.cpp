@@ -48,11 +48,15 @@ std::uint32_t Core::run_version(Message* first, std::uint64_t deadline_ns,
   Status allowed = check_retired();
   if (allowed.ok()) allowed = builder_.begin(base);
 
-  Message* last = nullptr;
+  Message* done = nullptr;  // linked, in the order of their turns
+  Message** link = &done;
   std::uint32_t count = 0;
   for (Message* message = first; message != nullptr; message = next_message()) {
     if (closed()) {
       message->status = Status(Code::closed);
+    } else if (message->kind() == MessageKind::compact) {
+      await_compaction(*message);
+      continue;
     } else if (!allowed.ok()) {
       message->status = allowed;
     } else {
@@ -66,19 +70,18 @@ std::uint32_t Core::run_version(Message* first, std::uint64_t deadline_ns,
       }
     }
     message->next = nullptr;
-    if (last != nullptr) last->next = message;
-    last = message;
+    *link = message;
+    link = &message->next;
     ++count;
     if (count == kBatchMessagesMax || platform::monotonic_ns() >= deadline_ns) break;
   }
   if (builder_.active()) publish();
   const std::uint64_t sequence = root_.newest()->sequence;
-  for (Message* message = first; count > 0;) {
-    Message* next = message->next;  // a completed message is its producer's again
-    message->receipt.sequence = sequence;
-    message->completion.complete();
-    if (message == last) break;
-    message = next;
+  while (done != nullptr) {
+    Message* next = done->next;  // a completed message is its producer's again
+    done->receipt.sequence = sequence;
+    done->completion.complete();
+    done = next;
   }
   return count;
 }
@@ -112,6 +115,15 @@ Status Core::check_retired() noexcept {
 }
 
 void Core::apply(Message& message) noexcept {
+  apply_once(message);
+  if (message.status.code() != Code::full || builder_.incoming() == nullptr) return;
+  // I7: the memory of a compaction under way is the write's.
+  compaction_.give_up();
+  compact_retry_ = builder_.sequence() + kCompactRetryVersions;
+  apply_once(message);
+}
+
+void Core::apply_once(Message& message) noexcept {
   switch (message.kind()) {
     case MessageKind::add:
     case MessageKind::upsert:
@@ -125,6 +137,9 @@ void Core::apply(Message& message) noexcept {
       break;
     case MessageKind::calibrate:
       message.status = apply_calibrate(message);
+      break;
+    case MessageKind::compact:
+      VICINAL_ASSERT(false);  // waits elsewhere
       break;
   }
 }

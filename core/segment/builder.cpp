@@ -18,6 +18,7 @@ VersionBuilder::VersionBuilder(const quant::CodeLayout& layout,
 
 VersionBuilder::~VersionBuilder() {
   VICINAL_ASSERT(!active());
+  end_incoming();
   if (spare_version_ != nullptr) spare_version_->destroy(spare_version_);
   if (spare_tail_ != nullptr) spare_tail_->destroy(spare_tail_);
 }
@@ -40,10 +41,8 @@ void VersionBuilder::discard(const Versioned* object) noexcept {
 }
 
 Status VersionBuilder::prepare() noexcept {
-  auto plane = AlignedBuffer::create(layout_.plane_block_bytes + simd::kOverread);
-  if (!plane.ok()) return plane.status();
-  plane_ = std::move(plane).value();
-  return {};
+  const Status opened = open_.prepare(layout_);
+  return opened.ok() ? incoming_.prepare(layout_) : opened;
 }
 
 Result<Version*> VersionBuilder::make_first() noexcept {
@@ -71,7 +70,7 @@ Status VersionBuilder::begin(const Version& base) noexcept {
   }
   if (spare_version_ == nullptr || spare_tail_ == nullptr) return Status(Code::full);
   base_ = &base;
-  base_open_ = open_;
+  base_open_ = open_.segment();
   sequence_ = base.sequence + 1;
   next_ = spare_version_;
   next_->birth = sequence_;
@@ -121,19 +120,27 @@ SegmentView* VersionBuilder::mutable_view(std::uint32_t number) noexcept {
 }
 
 std::uint32_t VersionBuilder::free_number() const noexcept {
-  for (std::uint32_t number = 0; number < next_->segment_end; ++number) {
-    if (next_->view(number) == nullptr) return number;
-  }
-  return next_->segment_end;
+  const Segment* incoming = incoming_.segment();
+  const auto is_free = [&](std::uint32_t number) {
+    return next_->view(number) == nullptr && (incoming == nullptr || incoming->number() != number);
+  };
+  std::uint32_t number = 0;
+  while (!is_free(number)) ++number;
+  return number;
 }
 
-Segment* VersionBuilder::make_segment(std::uint32_t number, std::uint64_t rows_wanted) noexcept {
+std::uint32_t VersionBuilder::capacity_for(std::uint64_t rows_wanted) const noexcept {
   std::uint32_t capacity = kSegmentRowsMin;
   while (capacity < rows_wanted && capacity < kSegmentRowsMax &&
          Segment::slab_bytes(layout_, capacity * 2) <= kSlabBytesMax) {
     capacity *= 2;
   }
+  return capacity;
+}
+
+Segment* VersionBuilder::make_segment(std::uint32_t number, std::uint64_t rows_wanted) noexcept {
   // A budget that refuses a large slab may still hold a smaller one.
+  std::uint32_t capacity = capacity_for(rows_wanted);
   for (; capacity >= kSegmentRowsMin; capacity /= 2) {
     if (!within_budget(Segment::slab_bytes(layout_, capacity))) continue;
     Segment* segment = made(Segment::create(layout_, number, capacity));
@@ -150,7 +157,9 @@ bool VersionBuilder::open_segment(std::uint64_t rows_expected) noexcept {
   if (number >= kSegmentsMax - 1) return false;
   SegmentView* view = mutable_view(number);
   if (view == nullptr) return false;
-  const std::uint64_t present = next_->live_rows + next_->dead_rows;
+  // As many rows again as there are: dead ones do not count, or an index under replacements would
+  // open ever larger segments.
+  const std::uint64_t present = next_->live_rows;
   Segment* segment = make_segment(number, present > rows_expected ? present : rows_expected);
   if (segment == nullptr) return false;
   *view = SegmentView{};
@@ -158,51 +167,40 @@ bool VersionBuilder::open_segment(std::uint64_t rows_expected) noexcept {
   if (number >= next_->segment_end) next_->segment_end = number + 1;
   segment->next = opened_;
   opened_ = segment;
-  open_ = segment;
+  open_.turn_to(segment);
   return true;
 }
 
 VersionBuilder::Savepoint VersionBuilder::savepoint() const noexcept {
   VICINAL_ASSERT(active());
-  const SegmentView* view = open_ == nullptr ? nullptr : next_->view(open_->number());
-  return {open_, view == nullptr ? 0 : view->rows, next_->live_rows, opened_,
+  Segment* open = open_.segment();
+  const SegmentView* view = open == nullptr ? nullptr : next_->view(open->number());
+  return {open, view == nullptr ? 0 : view->rows, next_->live_rows, opened_,
           changed_};
-}
-
-void VersionBuilder::store_signs(std::uint32_t lane, const std::uint8_t* signs) noexcept {
-  auto* plane = plane_.as<std::uint8_t>() + lane % 16;
-  const int shift = lane < 16 ? 0 : 4;
-  const auto keep = static_cast<std::uint8_t>(lane < 16 ? 0xf0 : 0x0f);
-  quant::for_each_sign_nibble(signs, layout_.groups, [&](std::uint32_t group, std::uint8_t nibble) {
-    std::uint8_t& byte = plane[group * simd::kGroupBytes];
-    byte = static_cast<std::uint8_t>((byte & keep) | nibble << shift);
-  });
 }
 
 Status VersionBuilder::append(std::uint64_t id, const std::uint8_t* packed_row,
                               const quant::RowFactors& factors,
                               std::uint64_t rows_expected) noexcept {
   VICINAL_ASSERT(active());
-  const SegmentView* shown = open_ == nullptr ? nullptr : next_->view(open_->number());
-  if ((shown == nullptr || shown->rows == open_->capacity()) && !open_segment(rows_expected)) {
+  const Segment* open = open_.segment();
+  const SegmentView* shown = open == nullptr ? nullptr : next_->view(open->number());
+  if ((shown == nullptr || shown->rows == open->capacity()) && !open_segment(rows_expected)) {
     return full_status();
   }
-  SegmentView* view = mutable_view(open_->number());
+  const std::uint32_t number = open_.segment()->number();
+  SegmentView* view = mutable_view(number);
   const std::uint64_t hash = IdRoot::hash(id);
   if (view == nullptr || !reserve_hint(hash)) {
     return full_status();
   }
   const std::uint32_t row = view->rows;
-  next_->ids->tables[IdRoot::table_of(hash)]->insert(hash, Slot::of(open_->number(), row));
-  open_->store_row(row, packed_row + layout_.sign_bytes, factors, id);
-  store_signs(row % simd::kBlockRows, packed_row);
+  next_->ids->tables[IdRoot::table_of(hash)]->insert(hash, Slot::of(number, row));
+  open_.store(row, packed_row, factors, id);
   view->rows = row + 1;
   ++next_->live_rows;
   changed_ = true;
-  if (view->rows % simd::kBlockRows == 0) {
-    // segment.hpp I3: no published version shows this block whole, so none reads these bytes.
-    std::memcpy(open_->mutable_plane(row / simd::kBlockRows), plane_.data(),
-                layout_.plane_block_bytes);
+  if (view->rows % simd::kBlockRows == 0) {  // the slab has the block's plane now
     discard(view->tail);
     view->tail = nullptr;
   }
@@ -212,8 +210,9 @@ Status VersionBuilder::append(std::uint64_t id, const std::uint8_t* packed_row,
 void VersionBuilder::rollback(const Savepoint& savepoint) noexcept {
   VICINAL_ASSERT(active());
   const std::uint32_t rows = savepoint.open_rows;
-  const SegmentView* now = open_ == nullptr ? nullptr : next_->view(open_->number());
-  const bool same_block = open_ == savepoint.open && now != nullptr &&
+  Segment* open = open_.segment();
+  const SegmentView* now = open == nullptr ? nullptr : next_->view(open->number());
+  const bool same_block = open == savepoint.open && now != nullptr &&
                           now->rows / simd::kBlockRows == rows / simd::kBlockRows;
   while (opened_ != savepoint.opened) {
     Segment* segment = opened_;
@@ -223,15 +222,16 @@ void VersionBuilder::rollback(const Savepoint& savepoint) noexcept {
     *view = SegmentView{};
     discard(segment);
   }
-  open_ = savepoint.open;
+  open = savepoint.open;
+  open_.turn_to(open);
   next_->live_rows = savepoint.live_rows;
   changed_ = savepoint.changed;
-  if (open_ == nullptr) return;
-  now = next_->view(open_->number());
+  if (open == nullptr) return;
+  now = next_->view(open->number());
   if (now->rows == rows) return;
-  mutable_view(open_->number())->rows = rows;  // private: its rows changed
+  mutable_view(open->number())->rows = rows;  // private: its rows changed
   if (!same_block && rows % simd::kBlockRows != 0) {
-    std::memcpy(plane_.data(), open_->plane(rows / simd::kBlockRows), layout_.plane_block_bytes);
+    open_.load_plane(open->plane(rows / simd::kBlockRows));
   }
 }
 
@@ -252,18 +252,19 @@ Version* VersionBuilder::finish() noexcept {
 }
 
 void VersionBuilder::publish_tail() noexcept {
-  if (open_ == nullptr) return;
-  const SegmentView* shown = next_->view(open_->number());
+  const Segment* open = open_.segment();
+  if (open == nullptr) return;
+  const SegmentView* shown = next_->view(open->number());
   if (shown == nullptr || shown->rows % simd::kBlockRows == 0) return;
-  const SegmentView* before = base_->view(open_->number());
-  const bool unchanged = before != nullptr && before->segment == open_ &&
+  const SegmentView* before = base_->view(open->number());
+  const bool unchanged = before != nullptr && before->segment == open &&
                          before->rows == shown->rows && shown->tail != nullptr;
   if (unchanged) return;
-  SegmentView* view = mutable_view(open_->number());
+  SegmentView* view = mutable_view(open->number());
   VICINAL_ASSERT(view != nullptr && spare_tail_ != nullptr);  // its rows changed, so it is private
   discard(view->tail);
   spare_tail_->birth = sequence_;
-  std::memcpy(spare_tail_->bytes_begin(), plane_.data(), layout_.plane_block_bytes);
+  std::memcpy(spare_tail_->bytes_begin(), open_.plane(), layout_.plane_block_bytes);
   view->tail = spare_tail_;
   spare_tail_ = nullptr;
 }
@@ -286,13 +287,11 @@ void VersionBuilder::abandon() noexcept {
   }
   opened_ = nullptr;
   next_ = nullptr;
-  open_ = base_open_;
-  if (open_ == nullptr) return;
-  const SegmentView* view = base_->view(open_->number());
-  VICINAL_ASSERT(view != nullptr && view->segment == open_);
-  if (view->tail != nullptr) {
-    std::memcpy(plane_.data(), view->tail->bytes_begin(), layout_.plane_block_bytes);
-  }
+  open_.turn_to(base_open_);
+  if (base_open_ == nullptr) return;
+  const SegmentView* view = base_->view(base_open_->number());
+  VICINAL_ASSERT(view != nullptr && view->segment == base_open_);
+  if (view->tail != nullptr) open_.load_plane(view->tail->bytes_begin());
 }
 
 }  // namespace vicinal::segment

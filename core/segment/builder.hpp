@@ -11,13 +11,16 @@
 // I4: bytes_made() less the bytes ended counts every object that exists, segments by their whole
 //     slab.
 // I5: `changed` is about what stands: what failed or was rolled back is no change.
+// I6: one segment may be incoming: filled by a compaction (compaction.hpp) over several
+//     transactions and shown by none of them until the last. Nobody else gets its number, and a
+//     rebuilt sub-table keeps the hints to its rows.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "base/aligned_buffer.hpp"
 #include "quant/layout.hpp"
+#include "segment/open_segment.hpp"
 #include "segment/version.hpp"
 #include "sync/reclaimer.hpp"
 #include "sync/version_root.hpp"
@@ -68,6 +71,35 @@ class VersionBuilder {
   // Marks a live row dead. FULL: nothing changed.
   Status kill(Slot slot) noexcept;
   void revive(Slot slot) noexcept;
+  // The incoming segment (I6), in a transaction; abandoning it takes back neither of the first two.
+  // An empty one for `rows` rows. False without memory, room in the budget or a number.
+  [[nodiscard]] bool begin_incoming(std::uint32_t rows) noexcept;
+  // Its next row, a copy of one that the version under construction shows, and the row's hint.
+  // `packed_row`: room for one. False without memory.
+  [[nodiscard]] bool append_incoming(const SegmentView& from, std::uint32_t row,
+                                     std::uint8_t* packed_row) noexcept;
+  // The version under construction shows it, and it is incoming no longer. False without memory.
+  [[nodiscard]] bool show_incoming() noexcept;
+  // At any time: gives it up.
+  void end_incoming() noexcept;
+  [[nodiscard]] const Segment* incoming() const noexcept { return incoming_.segment(); }
+  // Makes the segment of this number private, so that `drop_segment` cannot fail.
+  [[nodiscard]] bool prepare_drop(std::uint32_t number) noexcept {
+    return mutable_view(number) != nullptr;
+  }
+  void drop_segment(std::uint32_t number) noexcept;
+  // The segment that takes rows takes no more of them. In a transaction: unless it is abandoned.
+  void close_open() noexcept;
+  // A transaction whose hints had to be given new tables must be published for their sake.
+  void keep_tables() noexcept { changed_ |= next_->ids->birth == sequence_; }
+  // The largest segment that this layout allows.
+  [[nodiscard]] std::uint32_t segment_rows_max() const noexcept {
+    return capacity_for(kSegmentRowsMax);
+  }
+  [[nodiscard]] const Version& working() const noexcept { return *next_; }
+  [[nodiscard]] const Segment* open() const noexcept { return open_.segment(); }
+  [[nodiscard]] const quant::CodeLayout& layout() const noexcept { return layout_; }
+
   // Drops every row; of an index that holds nothing, changes nothing. FULL: nothing changed.
   Status clear() noexcept;
   // Gives an index without live rows the origin (dim floats) that its rows will be measured from,
@@ -101,10 +133,15 @@ class VersionBuilder {
   [[nodiscard]] IdRoot* mutable_ids() noexcept;
   [[nodiscard]] bool open_segment(std::uint64_t rows_expected) noexcept;
   [[nodiscard]] std::uint32_t free_number() const noexcept;
+  [[nodiscard]] std::uint32_t capacity_for(std::uint64_t rows_wanted) const noexcept;
   [[nodiscard]] Segment* make_segment(std::uint32_t number, std::uint64_t rows_wanted) noexcept;
   [[nodiscard]] bool reserve_hint(std::uint64_t hash) noexcept;
   [[nodiscard]] SubTable* rebuild(const SubTable& old, std::uint32_t table) noexcept;
-  void store_signs(std::uint32_t lane, const std::uint8_t* signs) noexcept;
+  [[nodiscard]] bool is_incoming(Slot slot) const noexcept {
+    const Segment* segment = incoming_.segment();
+    return segment != nullptr && slot.segment() == segment->number() &&
+           slot.row() < incoming_rows_;
+  }
   void discard_live(const SegmentView& view) noexcept;
   void drop_view(std::uint32_t number) noexcept;
   void drop_dead_segments() noexcept;
@@ -143,9 +180,10 @@ class VersionBuilder {
   // Kept between transactions.
   Version* spare_version_ = nullptr;
   TailPlane* spare_tail_ = nullptr;
-  Segment* open_ = nullptr;  // the segment that takes rows
+  OpenSegment open_;              // the segment that takes rows
   Segment* base_open_ = nullptr;  // the same at `begin`
-  AlignedBuffer plane_;  // the open block's plane, one block
+  OpenSegment incoming_;
+  std::uint32_t incoming_rows_ = 0;
 };
 
 }  // namespace vicinal::segment

@@ -80,7 +80,7 @@ void VersionBuilder::drop_view(std::uint32_t number) noexcept {
   VICINAL_ASSERT(view != nullptr && view->segment != nullptr);
   discard_live(*view);
   discard(view->tail);
-  if (view->segment == open_) open_ = nullptr;
+  if (view->segment == open_.segment()) open_.turn_to(nullptr);
   VICINAL_ASSERT(view->dead <= view->rows && next_->dead_rows >= view->dead);
   next_->dead_rows -= view->dead;
   next_->live_rows -= view->rows - view->dead;
@@ -93,8 +93,10 @@ void VersionBuilder::drop_dead_segments() noexcept {
   for (std::uint32_t number = 0; number < next_->segment_end; ++number) {
     const SegmentView* view = next_->view(number);
     if (view == nullptr || view->dead != view->rows) continue;
-    // One that still takes rows stays, unless it is all that is left.
-    if (view->rows != view->segment->capacity() && !all_dead) continue;
+    // The one that still takes rows stays, unless it is all that is left.
+    const bool takes_rows =
+        view->segment == open_.segment() && view->rows != view->segment->capacity();
+    if (takes_rows && !all_dead) continue;
     // Private already if it died just now; one that died before may stay where memory is short.
     if (mutable_view(number) != nullptr) drop_view(number);
   }
@@ -123,7 +125,8 @@ Status VersionBuilder::clear() noexcept {
   for (const SubTable* table : next_->ids->tables) discard(table);
   discard(next_->ids);
   next_->ids = ids;
-  VICINAL_ASSERT(next_->live_rows == 0 && next_->dead_rows == 0 && open_ == nullptr);
+  VICINAL_ASSERT(next_->live_rows == 0 && next_->dead_rows == 0 &&
+                 open_.segment() == nullptr);
   changed_ = true;
   return {};
 }
@@ -181,12 +184,18 @@ bool VersionBuilder::reserve_hint(std::uint64_t hash) noexcept {
 
 SubTable* VersionBuilder::rebuild(const SubTable& old, std::uint32_t table) noexcept {
   // An entry is kept unless its row is gone from the working version or dead in the published one.
-  // A row killed in this transaction is kept: the kill may still be undone.
+  // A row killed in this transaction is kept: the kill may still be undone. So is one of the
+  // incoming segment, which no version shows yet (builder.hpp I6).
   const auto for_each_kept = [&](auto keep) {
     for (std::uint32_t i = 0; i < old.entry_capacity; ++i) {
       const std::uint32_t entry = old.entries()[i].load(sync::relaxed);
       if (entry == 0) continue;
       const Slot slot{entry - 1};
+      if (is_incoming(slot)) {
+        const std::uint64_t hash = IdRoot::hash(incoming_.segment()->ids()[slot.row()]);
+        if (IdRoot::table_of(hash) == table) keep(hash, slot);
+        continue;
+      }
       const SegmentView* view = next_->view(slot.segment());
       if (view == nullptr || slot.row() >= view->rows) continue;
       const SegmentView* before = base_->view(slot.segment());

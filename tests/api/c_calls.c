@@ -74,6 +74,7 @@ int c_indexes(void) {
   EXPECT(stats.rows == kRows - 5 && stats.bits == 4 && stats.metric == VICINAL_IP);
   EXPECT(stats.kernel != NULL && stats.sequence == 3 && stats.readers_max == 4096);
   vicinal_index* other = vicinal_index_share(index);
+  EXPECT(vicinal_index_compact(other, &receipt).code == VICINAL_OK && receipt.count == 7);
   EXPECT(vicinal_index_clear(other, &receipt).code == VICINAL_OK && receipt.count == kRows - 5);
   vicinal_index_free(index);
   EXPECT(vicinal_index_stats(other, &stats).code == VICINAL_OK && stats.rows == 0);
@@ -245,7 +246,7 @@ int c_messages(void) {
   fill();
   vicinal_status status;
   vicinal_index* index = make_index();
-  EXPECT(vicinal_message_create(index, 5, 1, &status) == NULL);
+  EXPECT(vicinal_message_create(index, 6, 1, &status) == NULL);
   EXPECT(status.code == VICINAL_BAD_OPTION);
   EXPECT(vicinal_message_create(index, VICINAL_ADD, UINT64_MAX, &status) == NULL);
   EXPECT(status.code == VICINAL_FULL);
@@ -440,6 +441,7 @@ int c_closing(void) {
   int found;
   uint64_t count = 9;
   EXPECT(vicinal_index_clear(index, NULL).code == VICINAL_CLOSED);
+  EXPECT(vicinal_index_compact(index, NULL).code == VICINAL_CLOSED);
   EXPECT(vicinal_index_stats(index, &stats).code == VICINAL_CLOSED);
   EXPECT(vicinal_message_submit(message).code == VICINAL_CLOSED);
   EXPECT(vicinal_reader_open(index, &status) == NULL && status.code == VICINAL_CLOSED);

@@ -132,7 +132,19 @@ std::uint64_t count_wrong(const std::vector<Record>& records, const std::vector<
   return wrong;
 }
 
-void replay(std::uint64_t seed, Metric metric, std::uint8_t bits) {
+// Has segments rewritten without end, and not only where dead rows are many.
+void compact_on(Index& index, const sync::Atomic<std::uint32_t>& stop) {
+  std::uint64_t last = 0;
+  while (stop.load(sync::acquire) == 0) {
+    const auto receipt = index.compact();
+    ASSERT_TRUE(receipt.ok());
+    EXPECT_GE(receipt->sequence, last);
+    last = receipt->sequence;
+    std::this_thread::yield();
+  }
+}
+
+void replay(std::uint64_t seed, Metric metric, std::uint8_t bits, bool compacts) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   const IndexOptions options = small_options(kDim, metric, bits);
   Index index = std::move(Index::create(options)).value();
@@ -144,11 +156,23 @@ void replay(std::uint64_t seed, Metric metric, std::uint8_t bits) {
   for (std::uint64_t i = 0; i < 3; ++i) {
     readers.emplace_back([&, i] { read_on(index, seed * 10 + i, stop, &records[i]); });
   }
+  if (compacts) readers.emplace_back([&] { compact_on(index, stop); });
+  Snapshot held = index.reader().snapshot();
+  Record held_record{};
   for (const Operation& operation : log) {
     const auto receipt = apply(index, operation);
     EXPECT_TRUE(receipt.ok());
     sequences.push_back(receipt->sequence);
+    if (sequences.size() == log.size() / 2) {
+      held = index.reader().snapshot();
+      held_record = record(held, 3);
+    }
+    if (compacts && sequences.size() % 16 == 0) {
+      EXPECT_TRUE(index.compact().ok());
+    }
   }
+  EXPECT_TRUE(equal_hits(record(held, 3).hits, held_record.hits));
+  held = index.reader();
   stop.store(1, sync::release);
   for (std::thread& reader : readers) reader.join();
   std::vector<Record> all;
@@ -168,9 +192,14 @@ void replay(std::uint64_t seed, Metric metric, std::uint8_t bits) {
 }
 
 TEST(EngineReplay, EveryResultIsThatOfTheLogReplayedToItsSequence) {
-  replay(1, Metric::cosine, 4);
-  replay(2, Metric::l2, 2);
-  replay(3, Metric::ip, 8);
+  replay(1, Metric::cosine, 4, false);
+  replay(2, Metric::l2, 2, false);
+  replay(3, Metric::ip, 8, false);
+}
+
+TEST(EngineReplay, EveryResultIsThatOfTheLogWhileSegmentsAreRewrittenUnderTheReaders) {
+  replay(4, Metric::cosine, 4, true);
+  replay(5, Metric::l2, 1, true);
 }
 
 }  // namespace

@@ -199,6 +199,48 @@ TEST(EngineWriters, AWriterThatStandsStillAnywhereStopsNoSearch) {
   EXPECT_GT(stops, 5u);
 }
 
+TEST(EngineWriters, AWriterThatStandsStillInACompactionStopsNoSearchAndChangesNoResult) {
+  std::uint64_t stops = 0;
+  for (std::uint64_t nth = 1; nth == stops + 1; ++nth) {
+    Index index = make();
+    const auto ids = ids_from(0, 300);
+    for (std::uint64_t revision = 0; revision < 3; ++revision) {
+      ASSERT_TRUE(index.upsert(ids, rows_of(ids, kDim, revision)).ok());
+    }
+    Reader reader = index.reader();
+    Snapshot old = reader.snapshot();
+    const auto expected = copy_of(*reader.search(vector_of(1, kDim)));
+    struct Gate {
+      std::uint64_t countdown;
+      sync::Atomic<std::uint32_t> stopped;
+      sync::Atomic<std::uint32_t> open;
+    } gate{nth, {}, {}};
+    const auto stand_still = [](void* opaque) {
+      auto& at = *static_cast<Gate*>(opaque);
+      if (--at.countdown != 0) return;
+      at.stopped.store(1, sync::release);
+      while (at.open.load(sync::acquire) == 0) std::this_thread::yield();
+    };
+    std::thread writer([&] {
+      const MemoryCallback callback(stand_still, &gate);
+      EXPECT_TRUE(index.compact().ok());
+      gate.stopped.store(1, sync::release);
+    });
+    while (gate.stopped.load(sync::acquire) == 0) std::this_thread::yield();
+    for (Reader* each : {&reader, &old}) {
+      EXPECT_TRUE(equal_hits(copy_of(*each->search(vector_of(1, kDim))), expected));
+      EXPECT_TRUE(each->has(5) && each->get(7).ok());
+      EXPECT_EQ(each->size(), 300u);
+    }
+    gate.open.store(1, sync::release);
+    writer.join();
+    if (gate.countdown == 0 || gate.countdown > nth) stops = nth;
+    EXPECT_EQ(index.try_stats()->dead, 0u);
+    EXPECT_TRUE(equal_hits(copy_of(*old.search(vector_of(1, kDim))), expected));
+  }
+  EXPECT_GT(stops, 5u);
+}
+
 TEST(EngineWriters, AStormOfReadersAndSnapshotsGivesAllItsMemoryBack) {
   Index index = make();
   const auto ids = ids_from(0, 100);

@@ -52,7 +52,8 @@ typedef enum vicinal_message_kind {
   VICINAL_UPSERT = 1,
   VICINAL_REMOVE = 2,
   VICINAL_CLEAR = 3,
-  VICINAL_CALIBRATE = 4
+  VICINAL_CALIBRATE = 4,
+  VICINAL_COMPACT = 5
 } vicinal_message_kind;
 
 /* What a call came to; `a` and `b` as status.hpp says for each code. */
@@ -177,6 +178,8 @@ vicinal_status vicinal_index_clear(vicinal_index* index, vicinal_receipt* receip
  * while the index has no rows (BAD_OPTION); not for the metric ip (UNSUPPORTED). */
 vicinal_status vicinal_index_calibrate(vicinal_index* index, const float* sample, uint64_t count,
                                        vicinal_receipt* receipt);
+/* Rewrites what has dead rows; the receipt counts those that went. No result changes. */
+vicinal_status vicinal_index_compact(vicinal_index* index, vicinal_receipt* receipt);
 
 /* Writes that nobody waits for: make a message, fill it, submit it, look for its end. For event
  * loops. A handle's messages are applied in the order of their submits. */
@@ -196,7 +199,8 @@ const void* vicinal_message_done_word(const vicinal_message* message);
 vicinal_status vicinal_message_result(const vicinal_message* message, vicinal_receipt* receipt);
 /* A message that was never submitted, or is done. */
 void vicinal_message_free(vicinal_message* message);
-/* Does pending writes, about `budget_us` of them; returns how many messages it completed. */
+/* Does pending writes, about `budget_us` of them, or else a slice of compaction where one is due.
+ * 0: there is nothing to do; else how many messages it completed, or 1 for a slice. */
 uint32_t vicinal_index_pump(vicinal_index* index, uint64_t budget_us);
 /* A 32-bit word that changes whenever a message is submitted. */
 const void* vicinal_index_doorbell(const vicinal_index* index);

@@ -200,7 +200,9 @@ using Snapshot = Reader;
 
 class Index;
 
-enum class WriteKind : std::uint8_t { add = 0, upsert = 1, remove = 2, clear = 3, calibrate = 4 };
+enum class WriteKind : std::uint8_t {
+  add = 0, upsert = 1, remove = 2, clear = 3, calibrate = 4, compact = 5,
+};
 
 // A write that nobody waits for, for event loops: fill it, submit it through a WriteQueue, look for
 // its end. Belongs to one thread and keeps the index alive. Between the submit and its end only
@@ -214,7 +216,7 @@ class PendingWrite {
 
   // What it was made for: ids, rows, or rows of a sample.
   [[nodiscard]] std::uint64_t count() const noexcept;
-  // Room for the ids; `clear` and `calibrate` have none.
+  // Room for the ids; `clear`, `calibrate` and `compact` have none.
   [[nodiscard]] std::span<std::uint64_t> ids() noexcept;
   // Room for one slice of vectors (at least one row of dim floats, 64-byte aligned), from which
   // `encode` may read; empty for kinds without rows.
@@ -311,11 +313,17 @@ class Index {
   // BAD_OPTION(calibrate) when there are rows, BAD_OPTION(sample) for too few, DIMENSION,
   // NOT_FINITE(row, coordinate), UNSUPPORTED for the metric ip, FULL, BUSY, READ_ONLY, CLOSED.
   Result<Receipt> calibrate(std::span<const float> sample, const WriteOptions& options = {});
+  // Rewrites the segments that have dead rows now, and small ones together, and returns when that
+  // is done: their memory is free as soon as no reader holds a version from before. Searches and
+  // other writes go on meanwhile; no result changes. What does not fit the memory budget is left as
+  // it is. The receipt counts the dead rows that went. READ_ONLY, CLOSED, FULL, BUSY.
+  Result<Receipt> compact();
 
   // Writes without waiting; somebody must call pump.
   [[nodiscard]] WriteQueue write_queue() const;
   // Does writes that are pending, about `budget_us` microseconds of them, unless another thread is
-  // doing so; returns how many it completed.
+  // doing so; without any, a slice of compaction where dead rows have become many. 0: there is
+  // nothing to do; else how many writes it completed, or 1 for a slice.
   std::uint32_t pump(std::uint64_t budget_us);
   // A 32-bit word that changes with every submit: read it, pump until 0, then sleep on it.
   [[nodiscard]] const void* doorbell() const noexcept;

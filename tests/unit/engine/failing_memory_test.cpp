@@ -87,6 +87,38 @@ TEST(FailingMemory, AWriteThatIsRefusedAnywhereLeavesEverythingAsBefore) {
   EXPECT_GT(failing, 100u);
 }
 
+TEST(FailingMemory, ACompactionThatIsRefusedAnywhereChangesNoResultAndLeaksNothing) {
+  std::uint64_t failing = 0;
+  for (std::uint64_t nth = 1; nth == failing + 1; ++nth) {
+    SCOPED_TRACE("allocation " + std::to_string(nth));
+    const std::uint64_t live_before = live_allocations();
+    {
+      Index index = std::move(Index::create(small_options(kDim))).value();
+      const auto ids = ids_from(0, 300);
+      for (std::uint64_t revision = 0; revision < 3; ++revision) {
+        ASSERT_TRUE(index.upsert(ids, rows_of(ids, kDim, revision)).ok());
+      }
+      Reader reader = index.reader();
+      const State before = state_of(reader);
+      std::uint64_t failed = 0;
+      {
+        const FailingAllocations failures(nth, nth);
+        const auto compacted = index.compact();
+        ASSERT_TRUE(compacted.ok() || compacted.code() == Code::full);
+        failed = failures.failed();
+      }
+      failing += failed;
+      ASSERT_TRUE(equal_hits(state_of(reader).hits, before.hits));
+      ASSERT_TRUE(index.upsert(ids_from(100, 5), rows_of(ids_from(100, 5), kDim, 2)).ok());
+      ASSERT_TRUE(index.compact().ok());
+      ASSERT_EQ(index.try_stats()->dead, 0u);
+      ASSERT_TRUE(equal_hits(state_of(reader).hits, before.hits));
+    }
+    ASSERT_EQ(live_allocations(), live_before);
+  }
+  EXPECT_GT(failing, 10u);
+}
+
 TEST(FailingMemory, AnIndexAReaderAnImageThatCannotBeMadeIsFullAndLeaksNothing) {
   const std::uint64_t live_before = live_allocations();
   std::uint64_t failing = 0;

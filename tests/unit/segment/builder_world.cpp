@@ -127,7 +127,8 @@ testing::AssertionResult shows(const Version& version, const Model& model,
 }
 
 BuilderWorld::BuilderWorld(std::uint32_t dim, std::uint32_t bits, std::uint64_t memory_bytes_max)
-    : random(1), layout_(quant::CodeLayout::of(dim, bits)), builder_(layout_, memory_bytes_max) {
+    : random(1), layout_(quant::CodeLayout::of(dim, bits)), builder_(layout_, memory_bytes_max),
+      compaction_(builder_) {
   VICINAL_ASSERT(builder_.prepare().ok());
   auto first = builder_.make_first();
   root_.publish(*first, [] {});
@@ -227,6 +228,28 @@ void BuilderWorld::abandon() {
   model_ = newest_;
 }
 
+bool BuilderWorld::compact(const segment::Compaction::Goal& goal, std::uint32_t blocks) {
+  using Step = segment::Compaction::Step;
+  const bool begins = !compaction_.active();
+  if (begins && !compaction_.plan(newest(), goal)) return false;
+  if (!begin().ok()) {
+    compaction_.give_up();
+    return false;
+  }
+  Step step = begins && !compaction_.start() ? Step::failed : Step::more;
+  for (; blocks > 0 && step == Step::more; --blocks) step = compaction_.move_block();
+  const bool failed = step == Step::failed || (step == Step::moved && !compaction_.show());
+  if (failed) {
+    builder_.abandon();
+    compaction_.give_up();
+    return false;
+  }
+  builder_.keep_tables();
+  commit();
+  if (begins) compaction_.close_sources();
+  return true;
+}
+
 void BuilderWorld::pin() {
   auto claimed = slots_.claim();
   if (!claimed.ok()) claimed = slots_.claim();  // where allocations fail on purpose
@@ -279,7 +302,8 @@ testing::AssertionResult BuilderWorld::pinned_are_right() const {
 std::int64_t BuilderWorld::unreached_bytes() const {
   const auto in_use = builder_.bytes_made() - reclaimer_.freed_bytes();
   const std::int64_t rest =
-      static_cast<std::int64_t>(in_use - bytes_of(newest()) - reclaimer_.bytes());
+      static_cast<std::int64_t>(in_use - bytes_of(newest()) - reclaimer_.bytes() -
+                                (builder_.incoming() == nullptr ? 0 : builder_.incoming()->bytes));
   // The builder keeps a version and a tail in reserve, or one of them, or none.
   const auto version = static_cast<std::int64_t>(sizeof(Version));
   const auto tail = static_cast<std::int64_t>(sizeof(segment::TailPlane) +

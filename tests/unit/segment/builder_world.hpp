@@ -17,6 +17,7 @@
 
 #include "base/random.hpp"
 #include "segment/builder.hpp"
+#include "segment/compaction.hpp"
 #include "sync/reader_slots.hpp"
 #include "sync/reclaimer.hpp"
 #include "sync/version_root.hpp"
@@ -62,6 +63,10 @@ class BuilderWorld {
   // Gives the whole transaction up, whatever it changed.
   void abandon();
 
+  // A slice of a compaction, as the engine does one: so many blocks at most, planning and showing
+  // included. False: there is nothing (more) to do, or it was given up.
+  bool compact(const segment::Compaction::Goal& goal, std::uint32_t blocks);
+
   // Pins the newest version together with its model.
   void pin();
   void unpin(std::size_t at);
@@ -76,6 +81,7 @@ class BuilderWorld {
 
   [[nodiscard]] const segment::Version& newest() const;
   [[nodiscard]] segment::VersionBuilder& builder() { return builder_; }
+  [[nodiscard]] segment::Compaction& compaction() { return compaction_; }
   [[nodiscard]] const quant::CodeLayout& layout() const { return layout_; }
   [[nodiscard]] const Model& model() const { return model_; }
   // Ids that any version may be asked for beside its own.
@@ -101,6 +107,7 @@ class BuilderWorld {
   sync::VersionRoot root_;
   sync::ReaderSlots slots_;
   segment::VersionBuilder builder_;
+  segment::Compaction compaction_;
   sync::Reclaimer reclaimer_;
   Model model_;     // of the version under construction, else of the newest
   Model newest_;    // of the newest

@@ -1,0 +1,111 @@
+// The writer's role between messages: compactions, a slice at a time.
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "engine/core.hpp"
+#include "platform/clock.hpp"
+
+namespace vicinal::engine {
+
+void Core::await_compaction(Message& message) noexcept {
+  message.next = compact_waiting_;
+  compact_waiting_ = &message;
+  message.receipt.count = rows_dropped_;  // until it is answered
+  // Segments that writes make from now on are not waited for, or there might be no end.
+  compact_goal_ = root_.newest()->sequence + (builder_.active() ? 1 : 0);
+}
+
+void Core::answer_compactions() noexcept {
+  while (compact_waiting_ != nullptr) {
+    Message* message = compact_waiting_;
+    compact_waiting_ = message->next;  // a completed message is its producer's again
+    if (closed()) message->status = Status(Code::closed);
+    message->receipt.sequence = root_.newest()->sequence;
+    message->receipt.count = rows_dropped_ - message->receipt.count;
+    message->completion.complete();
+  }
+}
+
+bool Core::compaction_is_urgent() const noexcept {
+  const auto& newest = static_cast<const segment::Version&>(*root_.newest());
+  return newest.dead_rows > newest.live_rows && newest.dead_rows >= kCompactDeadMin &&
+         (compaction_.active() || newest.sequence >= compact_retry_);
+}
+
+bool Core::plan_compaction(const segment::Version& newest) noexcept {
+  segment::Compaction::Goal goal;
+  if (compact_waiting_ != nullptr) {
+    goal.birth_max = compact_goal_;
+    goal.merge = true;
+  } else {
+    const std::uint64_t rows = newest.live_rows + newest.dead_rows;
+    // Then one segment at least has as many of its own.
+    if (newest.dead_rows < kCompactDeadMin || newest.sequence < compact_retry_ ||
+        newest.dead_rows * 100 < rows * kCompactDeadPercent) {
+      return false;
+    }
+    goal.dead_percent = kCompactDeadPercent;
+  }
+  // Sources may have to wait for a reader, and writes are not to get BUSY for that.
+  bool held = false;
+  slots_.scan([&held](std::uint32_t, sync::Pin) { held = true; });
+  if (held) {
+    const std::uint64_t half = options_.retired_bytes_max / 2;
+    if (reclaimer_.bytes() > half) reclaim();
+    goal.bytes_max = half - std::min(half, reclaimer_.bytes());
+  }
+  if (compaction_.plan(newest, goal)) return true;
+  // What was left out for now is not looked for at every write.
+  compact_retry_ = newest.sequence + kCompactRetryVersions;
+  return false;
+}
+
+bool Core::advance_compaction(bool begins, std::uint64_t deadline_ns) noexcept {
+  using Step = segment::Compaction::Step;
+  const auto& newest = static_cast<const segment::Version&>(*root_.newest());
+  bool failed = !builder_.begin(newest).ok();
+  if (!failed) {
+    failed = begins && !compaction_.start();
+    Step step = Step::more;
+    // One block at least, so that any budget ends.
+    while (!failed && step == Step::more) {
+      step = compaction_.move_block();
+      failed = step == Step::failed;
+      if (platform::monotonic_ns() >= deadline_ns) break;
+    }
+    if (!failed && step == Step::moved) {
+      failed = !compaction_.show();
+      if (!failed) rows_dropped_ += compaction_.rows_dropped();
+    }
+    if (failed) {
+      builder_.abandon();
+    } else {
+      builder_.keep_tables();
+      publish();
+      if (begins) compaction_.close_sources();
+    }
+  }
+  if (failed) {
+    compaction_.give_up();
+    compact_retry_ = newest.sequence + kCompactRetryVersions;
+  }
+  return !failed;
+}
+
+bool Core::compact_slice(std::uint64_t budget_us) noexcept {
+  if (closed()) {
+    compaction_.give_up();
+    answer_compactions();
+    return false;
+  }
+  const bool begins = !compaction_.active();
+  const auto& newest = static_cast<const segment::Version&>(*root_.newest());
+  const bool planned = !begins || plan_compaction(newest);
+  const bool advanced =
+      planned && advance_compaction(begins, platform::monotonic_ns() + budget_us * 1000);
+  // What does not fit is put off, for those who wait as well.
+  if (!advanced) answer_compactions();
+  return advanced;
+}
+
+}  // namespace vicinal::engine
