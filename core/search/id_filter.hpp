@@ -6,8 +6,9 @@
 // I1: masks are of rows, not of versions: a row of `ids` that any version since the last full
 //     compilation shows is allowed. So a newer version costs a look at the ids of the rows that
 //     were added since, and dead rows need nothing: the version's own lanes leave them out.
-// I2: for a version older than that compilation, or where a segment was replaced or dropped, the
-//     masks are compiled anew, at a cost that follows the number of ids.
+// I2: for a version older than the last one seen, whose segments may end before allowed rows, or
+//     where a segment was replaced or dropped, the masks are compiled anew, at a cost that follows
+//     the number of ids.
 #pragma once
 
 #include <cstdint>

@@ -6,12 +6,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <limits>
+#include <numeric>
 #include <random>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/random.hpp"
+#include "support/memory_hook.hpp"
 #include "support/test_scale.hpp"
 #include "vicinal/vicinal.hpp"
 
@@ -128,6 +131,82 @@ TEST(PreparedFilter, AllowsWhatItsListAllowsAfterEveryWriteAndInEverySnapshot) {
     if (random.below(6) == 0) expect_same(snapshot, pairs, random);
     if (random.below(10) == 0) snapshot = reader.snapshot();
     if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+// A filter of two versions, the newer of which needs more memory.
+struct GrownIndex {
+  Index index = std::move(Index::create(small_options())).value();
+  Reader reader = index.reader();
+  std::vector<Pair> pairs;
+  Reader before;
+
+  GrownIndex(bool replaced, Random& random) : before(reader.snapshot()) {
+    auto ids = random_ids(500, random);
+    EXPECT_TRUE(index.upsert(ids, random_rows(ids.size(), random)).ok());
+    before = reader.snapshot();
+    ids.push_back(kIds + 1);
+    pairs.push_back({ids, std::move(reader.filter(ids)).value()});
+    expect_same(reader, pairs, random);
+    if (replaced) {
+      EXPECT_TRUE(index.clear().ok());
+    }
+    std::vector<std::uint64_t> more(9000);
+    std::iota(more.begin(), more.end(), kIds);
+    EXPECT_TRUE(index.upsert(more, random_rows(more.size(), random)).ok());
+    EXPECT_TRUE(index.upsert(ids, random_rows(ids.size(), random)).ok());
+  }
+};
+
+TEST(PreparedFilter, ThatFoundNoMemoryForAVersionServesOldOnesAndTriesAgain) {
+  Random random(74);
+  const std::vector<float> query = random_rows(1, random);
+  for (const bool replaced : {false, true}) {
+    for (const bool old_first : {false, true}) {
+      std::uint64_t failures = 1;
+      for (std::uint64_t at = 1; failures != 0; ++at) {
+        ASSERT_LT(at, 100u);
+        GrownIndex grown(replaced, random);
+        SearchOptions options;
+        options.compiled_filter = &grown.pairs[0].filter;
+        {
+          const test::FailingAllocations failing(at, ~std::uint64_t{0});
+          const Status status = grown.reader.search(query, options).status();
+          failures = failing.failed();
+          EXPECT_EQ(status.code(), failures == 0 ? Code::ok : Code::full);
+        }
+        if (old_first) expect_same(grown.before, grown.pairs, random);
+        expect_same(grown.reader, grown.pairs, random);
+        expect_same(grown.before, grown.pairs, random);
+        ASSERT_FALSE(testing::Test::HasFailure()) << "allocation " << at << " of " << replaced;
+        EXPECT_TRUE(failures != 0 || at > 2);
+      }
+    }
+  }
+}
+
+TEST(PreparedFilter, AndListInTheOrderOfTheRowsFindTheRowThatReplacedOneOfThem) {
+  Random random(75);
+  for (const std::size_t replaced : {std::size_t{1}, std::size_t{40}, std::size_t{128}}) {
+    Index index = std::move(Index::create(small_options())).value();
+    Reader reader = index.reader();
+    std::vector<std::uint64_t> ids(200);
+    std::iota(ids.begin(), ids.end(), std::uint64_t{1000});
+    ASSERT_TRUE(index.add(ids, random_rows(ids.size(), random)).ok());
+    const std::span<const std::uint64_t> some = std::span(ids).subspan(30, replaced);
+    ASSERT_TRUE(index.upsert(some, random_rows(some.size(), random)).ok());
+    Filter filter = std::move(reader.filter(ids)).value();
+    const std::vector<float> query = random_rows(1, random);
+    SearchOptions all;
+    all.k = ids.size();
+    const Copied everything = search(reader, query, all);
+    EXPECT_EQ(everything.ids.size(), ids.size());
+    SearchOptions listed = all;
+    listed.filter = ids;
+    EXPECT_TRUE(search(reader, query, listed) == everything) << replaced << " rows";
+    SearchOptions compiled = all;
+    compiled.compiled_filter = &filter;
+    EXPECT_TRUE(search(reader, query, compiled) == everything) << replaced << " rows";
   }
 }
 

@@ -26,16 +26,29 @@ struct Record {
   bool has_17;
 };
 
+// Neighbours, so that a look at one row's id follows a match of the row before it.
+const std::vector<std::uint64_t>& listed() {
+  static const std::vector<std::uint64_t> ids = ids_from(100, 90);
+  return ids;
+}
+
 SearchOptions options_of(std::uint32_t query) {
   SearchOptions options;
   options.k = 1 + query * 3;
   options.exhaustive = query % 2 == 0;
+  if (query % 3 == 2) options.filter = listed();
   return options;
 }
 
-Record record(Reader& reader, std::uint32_t query) {
+// `compiled`: to be used in place of the list, or null.
+Record record(Reader& reader, std::uint32_t query, Filter* compiled) {
   Record made{};
-  const auto hits = reader.search(vector_of(query, kDim), options_of(query));
+  SearchOptions options = options_of(query);
+  if (compiled != nullptr && options.filter) {
+    options.filter.reset();
+    options.compiled_filter = compiled;
+  }
+  const auto hits = reader.search(vector_of(query, kDim), options);
   EXPECT_TRUE(hits.ok());
   made.sequence = hits->sequence();
   made.query = query;
@@ -49,6 +62,7 @@ void read_on(const Index& index, std::uint64_t seed, const sync::Atomic<std::uin
              std::vector<Record>* records) {
   Random random(seed);
   Reader reader = index.reader();
+  Filter compiled = std::move(reader.filter(listed())).value();
   std::uint64_t newest = 0;
   std::uint64_t stride = 1;
   for (std::uint64_t i = 0; stop.load(sync::acquire) == 0 || i < 10; ++i) {
@@ -56,15 +70,15 @@ void read_on(const Index& index, std::uint64_t seed, const sync::Atomic<std::uin
     Record made{};
     if (random.below(4) == 0) {
       Snapshot snapshot = reader.snapshot();
-      made = record(snapshot, query);
-      const auto again = record(snapshot, query);
+      made = record(snapshot, query, &compiled);
+      const auto again = record(snapshot, query, nullptr);
       EXPECT_EQ(made.sequence, again.sequence);
       EXPECT_TRUE(equal_hits(made.hits, again.hits));
       EXPECT_EQ(snapshot.count().sequence, made.sequence);
       made.rows = snapshot.size();
       made.has_17 = snapshot.has(17);
     } else {
-      made = record(reader, query);
+      made = record(reader, query, i % 2 == 0 ? &compiled : nullptr);
       made.rows = ~std::uint64_t{0};
     }
     EXPECT_GE(made.sequence, newest);
