@@ -88,9 +88,16 @@ function probe(): RelaxedSimd {
   return computesRight((m as WebAssembly.Memory).buffer, r as () => void) ? 'right' : 'wrong';
 }
 
-/** Asked of the engine once. */
+/**
+ * Asked of the engine once. Missing where the probe cannot be run, as by a content security policy
+ * or for want of a memory: whatever is loaded then says so better.
+ */
 export function relaxedSimd(): RelaxedSimd {
-  return found ??= probe();
+  try {
+    return found ??= probe();
+  } catch {
+    return 'missing';
+  }
 }
 
 /** Whether a module is the relaxed build. */
