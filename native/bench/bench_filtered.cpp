@@ -30,7 +30,7 @@ struct Way {
   const char* filter_kind = "none";
   std::vector<std::uint64_t> ids;
   std::optional<Filter> filter;
-  Value prepare_us;  // what it took to compile the filter
+  Value prepare_us;  // what it took to make the filter; its first search, untimed, compiles it
   SearchOptions options;
   Latencies latencies;
 };

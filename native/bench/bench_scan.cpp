@@ -75,7 +75,10 @@ Duration call(Reader& reader, const Setting& setting, std::size_t first, Mode& m
   BatchHits batch;
   const Duration duration =
       timed([&] { batch = cli::require(kSubject, reader.search_batch(queries, mode.options)); });
-  for (std::size_t i = 0; i < batch.size(); ++i) mode.found.push_back(ids_of(batch[i]));
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    mode.found.push_back(ids_of(batch[i]));
+    mode.scored += batch[i].rows_scored;
+  }
   return duration;
 }
 
@@ -95,8 +98,6 @@ void judge(const Setting& setting, std::size_t first, Modes& modes) {
 Row row_of(const Setting& setting, const Modes& modes, const Mode& mode, std::size_t queries) {
   const auto count = static_cast<double>(queries);
   const std::size_t n = setting.data.row_count();
-  // A batch does not tell how many rows it scored.
-  const Value scored = setting.nq == 1 ? Value(static_cast<double>(mode.scored) / count) : Value();
   Row row{{"data", setting.data.name},
           {"n", n},
           {"dim", setting.data.dim},
@@ -108,7 +109,7 @@ Row row_of(const Setting& setting, const Modes& modes, const Mode& mode, std::si
           {"speedup", modes[1].latencies.cpu_p50_us() / mode.latencies.cpu_p50_us()},
           {"recall", static_cast<double>(mode.right) / (count * static_cast<double>(setting.k))},
           {"same_top10", static_cast<double>(mode.same) / static_cast<double>(modes[1].same)},
-          {"rows_scored", scored},
+          {"rows_scored", static_cast<double>(mode.scored) / count},
           {"queries", queries}};
   mode.latencies.append_to(row);
   return row;
