@@ -41,7 +41,7 @@ SearchOptions options_of(std::uint32_t query) {
 }
 
 // `compiled`: to be used in place of the list, or null.
-Record record(Reader& reader, std::uint32_t query, Filter* compiled) {
+Record record(Reader& reader, std::uint32_t query, Filter* compiled = nullptr) {
   Record made{};
   SearchOptions options = options_of(query);
   if (compiled != nullptr && options.filter) {
@@ -71,7 +71,7 @@ void read_on(const Index& index, std::uint64_t seed, const sync::Atomic<std::uin
     if (random.below(4) == 0) {
       Snapshot snapshot = reader.snapshot();
       made = record(snapshot, query, &compiled);
-      const auto again = record(snapshot, query, nullptr);
+      const auto again = record(snapshot, query);
       EXPECT_EQ(made.sequence, again.sequence);
       EXPECT_TRUE(equal_hits(made.hits, again.hits));
       EXPECT_EQ(snapshot.count().sequence, made.sequence);
