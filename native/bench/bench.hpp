@@ -20,14 +20,15 @@
 
 namespace vicinal::bench {
 
-// A number, a text, or nothing. Not a std::variant: GCC 12 believes that copies of one, text
-// included, read what was never written.
+// A number, a truth, a text, or nothing. Not a std::variant: GCC 12 believes that copies of one,
+// text included, read what was never written.
 struct Value {
-  enum class Kind : std::uint8_t { none, whole, real, text };
+  enum class Kind : std::uint8_t { none, whole, real, flag, text };
 
   Value() = default;
   template <std::unsigned_integral T>
   Value(T number) : kind(Kind::whole), whole(number) {}
+  Value(bool truth) : kind(Kind::flag), flag(truth) {}
   Value(double number) : kind(Kind::real), real(number) {}
   Value(std::string words) : kind(Kind::text), text(std::move(words)) {}
   Value(const char* words) : Value(std::string(words)) {}
@@ -35,6 +36,7 @@ struct Value {
   Kind kind = Kind::none;
   std::uint64_t whole = 0;
   double real = 0;
+  bool flag = false;
   std::string text;
 };
 
@@ -50,6 +52,8 @@ struct Options {
   std::vector<std::uint32_t> dim;  // of the mixture
   std::vector<unsigned> bits;
   std::vector<std::size_t> k;
+  // Callers at a time; empty: the bench has one caller, and no such option.
+  std::vector<std::size_t> threads;
   double seconds = 1;  // a measured row, at least
   float certainty = 3.0f;
   // By the user; else they are what the bench is made for.
@@ -74,6 +78,8 @@ struct Bench {
   // What it is made for: n, dim, bits, k and seconds.
   Options (*defaults)();
   std::vector<Row> (*run)(const Options& options);
+  // What to know before reading its figures, in lines of at most 100 columns; may be empty.
+  const char* notes = "";
 };
 
 // In the order of the help text.

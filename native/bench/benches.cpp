@@ -11,6 +11,38 @@ Options cliff_defaults();
 std::vector<Row> run_cliff(const Options& options);
 Options encode_defaults();
 std::vector<Row> run_encode(const Options& options);
+Options concurrent_defaults();
+std::vector<Row> run_concurrent(const Options& options);
+Options writer_impact_defaults();
+std::vector<Row> run_writer_impact(const Options& options);
+Options bulk_stall_defaults();
+std::vector<Row> run_bulk_stall(const Options& options);
+Options writes_defaults();
+std::vector<Row> run_writes(const Options& options);
+
+namespace {
+
+constexpr const char kConcurrentNotes[] =
+    "ours searches in its callers (pool 0: there are no helper threads yet). locked-pool takes a\n"
+    "fair reader-writer lock and has one pool of threads scan for all (pool 0: under the lock).\n"
+    "searches_per_s counts queries, times are of calls of nq queries. scaling: against as many\n"
+    "times one caller of ours as there are callers or cores; cpu_share: what of these cores they\n"
+    "got. cpu_us: processor time a call. involuntary: context switches of callers; calm_p999_us:\n"
+    "calls without one. unequal: answers that differ from a lone reader's.";
+constexpr const char kWriterImpactNotes[] =
+    "A write is an upsert of one row, round a ring of 1,024; paced: 4,000 a second. locked-pool\n"
+    "has a fair reader-writer lock and no pool. kept: reads against those without a writer and\n"
+    "the part of the cores that the writer left. cpu_ratio, p99_ratio: processor time a read and\n"
+    "p99 against those without a writer.";
+constexpr const char kBulkStallNotes[] =
+    "max_us: the longest search of a round, median of the rounds; worst_us: of all rounds;\n"
+    "calm_max_us: of searches without an involuntary context switch. stall: max_us against\n"
+    "p999_us of before. locked-pool has a fair reader-writer lock and no pool.";
+constexpr const char kWritesNotes[] =
+    "Until every search sees it; durable writes have no rows before there is a log. rows: of one\n"
+    "write. sync-add, sync-remove: what an application hands over at once.";
+
+}  // namespace
 
 std::span<const Bench> benches() noexcept {
   static constexpr Bench kBenches[] = {
@@ -20,6 +52,14 @@ std::span<const Bench> benches() noexcept {
        filtered_defaults, run_filtered},
       {"cliff", "Latency as an index grows past its segments' ends", cliff_defaults, run_cliff},
       {"encode", "Rows a second that one thread encodes, and adds", encode_defaults, run_encode},
+      {"concurrent", "Searches from several threads, beside a lock and a pool of threads",
+       concurrent_defaults, run_concurrent, kConcurrentNotes},
+      {"writer-impact", "Searches beside a writer of single rows, and beside a lock",
+       writer_impact_defaults, run_writer_impact, kWriterImpactNotes},
+      {"bulk-stall", "The longest search beside one batch of 50,000 rows, and beside a lock",
+       bulk_stall_defaults, run_bulk_stall, kBulkStallNotes},
+      {"writes", "One write until it is visible: single rows, batches, removals", writes_defaults,
+       run_writes, kWritesNotes},
   };
   return kBenches;
 }

@@ -3,19 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <numeric>
 
 namespace vicinal::bench {
-namespace {
 
-double percentile(std::vector<double> values, double share) {
+double percentile_of(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
   std::nth_element(values.begin(), at, values.end());
   return *at;
 }
-
-}  // namespace
 
 double thread_cpu_us() noexcept {
   timespec now{};
@@ -28,8 +26,13 @@ void Latencies::add(Duration duration) {
   cpu_us_.push_back(duration.cpu_us);
 }
 
-double Latencies::percentile_us(double share) const { return percentile(wall_us_, share); }
-double Latencies::cpu_p50_us() const { return percentile(cpu_us_, 0.5); }
+double Latencies::percentile_us(double share) const { return percentile_of(wall_us_, share); }
+double Latencies::mean_us() const {
+  if (wall_us_.empty()) return 0;
+  return std::accumulate(wall_us_.begin(), wall_us_.end(), 0.0) /
+         static_cast<double>(wall_us_.size());
+}
+double Latencies::cpu_p50_us() const { return percentile_of(cpu_us_, 0.5); }
 
 void Latencies::append_to(Row& row) const {
   row.push_back({"calls", count()});

@@ -15,6 +15,14 @@ namespace vicinal::bench {
 // Of the calling thread; not what the machine's other guests took from it.
 [[nodiscard]] double thread_cpu_us() noexcept;
 
+// The smallest value that `share` of the values do not exceed; 0 without values.
+[[nodiscard]] double percentile_of(std::vector<double> values, double share);
+
+// Absent where there is nothing to compare with.
+[[nodiscard]] inline Value ratio_of(double value, double other) {
+  return other > 0 ? Value(value / other) : Value();
+}
+
 struct Duration {
   double wall_us = 0;
   double cpu_us = 0;
@@ -39,6 +47,7 @@ class Latencies {
   // The smallest wall time that `share` of the calls did not exceed; 0 without calls.
   [[nodiscard]] double percentile_us(double share) const;
   [[nodiscard]] double p50_us() const { return percentile_us(0.5); }
+  [[nodiscard]] double mean_us() const;
   // The median call's; the mean would count each interruption.
   [[nodiscard]] double cpu_p50_us() const;
 

@@ -36,6 +36,7 @@ std::string text_of(const Value& value) {
     case Value::Kind::whole: return fmt::format("{}", value.whole);
     case Value::Kind::real:
       return fmt::format("{:.{}f}", value.real, value.real >= 1000 ? 0 : value.real >= 10 ? 1 : 4);
+    case Value::Kind::flag: return value.flag ? "true" : "false";
     case Value::Kind::text: return value.text;
   }
   return "-";

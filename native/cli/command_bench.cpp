@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::uint32_t kClustersMax = 1'000'000;
 constexpr double kNoiseMax = 1000;
+constexpr std::size_t kCallersMax = 256;
 constexpr double kSecondsMin = 0.001;
 constexpr double kSecondsMax = 3600;
 
@@ -36,6 +37,7 @@ Json json_of(const bench::Value& value) {
     case bench::Value::Kind::none: break;
     case bench::Value::Kind::whole: return value.whole;
     case bench::Value::Kind::real: return value.real;
+    case bench::Value::Kind::flag: return value.flag;
     case bench::Value::Kind::text: return value.text;
   }
   return nullptr;
@@ -158,6 +160,9 @@ void attach_options(CLI::App& parser, Chosen& chosen) {
       ->check(CLI::IsMember({1u, 2u, 3u, 4u, 8u}).description(""));
   constexpr std::size_t kNeighboursMax = std::numeric_limits<std::int32_t>::max();
   add_list(parser, "--k,-k", options.k, kNeighboursMax, "Neighbours to find for each query");
+  if (!options.threads.empty()) {
+    add_list(parser, "--threads", options.threads, kCallersMax, "Callers at a time");
+  }
   parser.add_option("--seconds", options.seconds, "Time for a measured row, at least")
       ->check(CLI::Range(kSecondsMin, kSecondsMax).description(""))
       ->capture_default_str();
@@ -173,6 +178,7 @@ void attach_one(CLI::App& parser, const bench::Bench& bench,
   chosen->bench = &bench;
   chosen->options = bench.defaults();
   attach_options(*one, *chosen);
+  one->footer(bench.notes);
   one->callback([one, chosen, running] {
     chosen->options.n_is_given = one->count("--n") > 0;
     chosen->options.dim_is_given = one->count("--dim") > 0;

@@ -3,6 +3,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
+  SHAPE, expectReport, isCount, isName, isShare, isTime,
+} from './support/bench.mjs';
+import {
   BASE, QUERIES, TRUTH, f16vecs, fail, fvecs, ivecs, npy, readFvecs, runCommand, succeed,
   temporaryFolder, wholeRows,
 } from './support/command.mjs';
@@ -14,12 +17,6 @@ afterAll(remove);
 const TINY = ['--seconds', '0.001'];
 const bench = (name, ...args) => succeed(['bench', name, ...TINY, ...args]);
 
-const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
-const isTime = (value) => Number.isFinite(value) && value > 0;
-const isShare = (value) => Number.isFinite(value) && value >= 0 && value <= 1;
-const isName = (value) => typeof value === 'string' && value !== '';
-
-const SHAPE = { data: isName, n: isCount, dim: isCount, bits: isCount };
 const TIMES = {
   calls: isCount, p10_us: isTime, p50_us: isTime, p99_us: isTime, cpu_p50_us: isTime,
 };
@@ -63,16 +60,7 @@ it('the help of bench lists every benchmark', () => {
 
 describe.each(NAMES)('bench %s', (name) => {
   it('--json has bench, env and rows, and every field of a row is of its kind', () => {
-    const report = reports[name];
-    expect(Object.keys(report)).toEqual(['bench', 'env', 'rows']);
-    expect(report.bench).toBe(name);
-    expect(report.rows.length).toBeGreaterThan(1);
-    for (const row of report.rows) {
-      expect(Object.keys(row).sort()).toEqual(Object.keys(FIELDS[name]).sort());
-      for (const [field, fits] of Object.entries(FIELDS[name])) {
-        expect(fits(row[field], row), `${field}: ${row[field]}`).toBe(true);
-      }
-    }
+    expectReport(reports[name], name, FIELDS[name]);
   });
 
   it('env tells commit, machine, kernel, cores, compiler, seed and the command', () => {
