@@ -134,6 +134,17 @@ const void* Index::doorbell() const noexcept { return core_->doorbell().address(
 
 Index Index::share() const { return Index(core_, read_only_); }
 
+Index Index::through(std::shared_ptr<void> owner) const {
+  return Index(std::shared_ptr<engine::Core>(std::move(owner), core_.get()), read_only_);
+}
+
+std::uint32_t Index::retire_readers(std::uint32_t realm, bool reuse) noexcept {
+  const std::uint32_t retired = core_->slots().retire_owned(
+      realm, reuse ? sync::Afterwards::reuse : sync::Afterwards::keep);
+  if (retired > 0) core_->doorbell().ring();  // a pump without messages frees what they held
+  return retired;
+}
+
 WeakIndex Index::weak() const {
   WeakIndex weak;
   weak.core_ = core_;

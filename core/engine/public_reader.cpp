@@ -133,4 +133,10 @@ Reader Reader::snapshot() {
   return Reader(std::move(copy).value(), Status());
 }
 
+void Reader::abandon(Reader reader, bool reuse) noexcept {
+  if (reader.core_ == nullptr) return;
+  engine::ReaderCore::abandon(std::move(reader.core_),
+                              reuse ? sync::Afterwards::reuse : sync::Afterwards::keep);
+}
+
 }  // namespace vicinal

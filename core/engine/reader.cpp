@@ -3,6 +3,7 @@
 #include <new>
 
 #include "base/assert.hpp"
+#include "platform/realm.hpp"
 
 namespace vicinal::engine {
 
@@ -40,11 +41,19 @@ ReaderCore::~ReaderCore() {
   if (slot_ != nullptr) core_->slots().release_slot(slot_number_);
 }
 
+void ReaderCore::abandon(std::unique_ptr<ReaderCore> reader, sync::Afterwards after) noexcept {
+  ReaderCore* left = reader.release();
+  if (left->slot_ != nullptr) left->core_->slots().retire(left->slot_number_, after);
+  // The pin of a snapshot is not its user's alone, and the user only reads it: it goes as always.
+  left->fixed_.reset();
+  left->core_.reset();
+}
+
 Result<std::unique_ptr<ReaderCore>> ReaderCore::open(std::shared_ptr<Core> core) noexcept {
   if (core->closed()) return Status(Code::closed);
   auto scratch = search::Scratch::create(core->quantiser());
   if (!scratch.ok()) return scratch.status();
-  auto slot = core->slots().claim();
+  auto slot = core->slots().claim(platform::realm());
   if (!slot.ok()) return slot.status();
   std::unique_ptr<ReaderCore> reader(
       new (std::nothrow) ReaderCore(core, std::move(scratch).value()));
@@ -68,7 +77,7 @@ Result<std::unique_ptr<ReaderCore>> ReaderCore::snapshot() noexcept {
     copy->fixed_ = fixed_;  // I2
     return copy;
   }
-  auto slot = core_->slots().claim();
+  auto slot = core_->slots().claim(platform::realm());
   if (!slot.ok()) return slot.status();
   auto* pin = new (std::nothrow) FixedPin(core_, *slot);
   if (pin == nullptr) {

@@ -28,6 +28,11 @@ class ReaderCore {
   ReaderCore& operator=(const ReaderCore&) = delete;
   ~ReaderCore();
 
+  // For a reader whose user died in the middle of a call, with proof of that death and in its
+  // place. Its slot and its share of the index are given back, its scratch is lost: nobody knows in
+  // which state it is.
+  static void abandon(std::unique_ptr<ReaderCore> reader, sync::Afterwards after) noexcept;
+
   // A reader of this reader's version as it is now, fixed.
   [[nodiscard]] Result<std::unique_ptr<ReaderCore>> snapshot() noexcept;
 

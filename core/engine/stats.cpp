@@ -1,11 +1,12 @@
 // What an index holds, counted from one pinned version.
 #include "base/assert.hpp"
 #include "engine/core.hpp"
+#include "platform/realm.hpp"
 
 namespace vicinal::engine {
 
 Result<Stats> Core::stats() noexcept {
-  auto slot = slots_.claim();
+  auto slot = slots_.claim(platform::realm());
   if (!slot.ok()) return slot.status();
   Stats stats;
   sync::ReaderSlot& pin = slots_.slot(*slot);
@@ -57,7 +58,8 @@ void Core::fill_shared(Stats* stats) const noexcept {
     stats->ring_depth += ring->depth();
   }
   stats->readers = slots_.in_use();
-  stats->readers_max = sync::kReaderSlotsMax;
+  stats->readers_max = sync::kReaderSlotsMax - slots_.retired();
+  stats->slots_retired = slots_.retired();
   stats->oldest_sequence = stats->sequence;
   slots_.scan([&](std::uint32_t number, sync::Pin pin) {
     if (pin.number >= stats->oldest_sequence) return;

@@ -87,7 +87,8 @@ struct Stats {
   std::uint64_t total_bytes = 0;     // the sum of the five above
   std::uint32_t segments = 0;
   std::uint32_t readers = 0;         // slots in use
-  std::uint32_t readers_max = 0;
+  std::uint32_t readers_max = 0;     // without those that are retired
+  std::uint32_t slots_retired = 0;   // of dead readers, kept from use; see Index::retire_readers
   std::uint32_t oldest_slot = 0;     // the slot that pins the oldest version; see oldest_sequence
   std::uint64_t oldest_sequence = 0; // == sequence when no reader lags
   std::uint32_t ring_depth = 0;      // messages waiting for the writer

@@ -184,6 +184,10 @@ class Reader {
   [[nodiscard]] std::uint64_t sequence() { return count().sequence; }
   // A reader of one fixed version, until it is destroyed. From a snapshot: of the same version.
   [[nodiscard]] Reader snapshot();
+  // For bindings: this reader's user was ended in the middle of a call, and the caller has proof of
+  // it. Gives back the slot (`reuse`: to be handed out again) and the share of the index, not the
+  // memory of the reader's own. A time-out proves nothing and would free under a live reader.
+  static void abandon(Reader reader, bool reuse) noexcept;
 
  private:
   friend class Index;
@@ -333,6 +337,16 @@ class Index {
   // One more owner of the same index, and a reference that owns nothing.
   [[nodiscard]] Index share() const;
   [[nodiscard]] WeakIndex weak() const;
+  // For bindings whose threads can be ended from outside. An index over this one's, which with all
+  // that is opened from it keeps `owner` alive in place of the index: who destroys what `owner`
+  // holds ends their claim on the memory.
+  [[nodiscard]] Index through(std::shared_ptr<void> owner) const;
+  // To be called by whoever has proof that the realm with this number (not 0) runs no more, once
+  // for each death and before the number is given to another: unpins the slots of its readers and
+  // snapshots. `reuse`: they may be handed out again, else they are counted as slots_retired. A
+  // time-out proves nothing and would free under a live reader. Native threads have no number:
+  // their readers are destroyed with them.
+  std::uint32_t retire_readers(std::uint32_t realm, bool reuse) noexcept;
   // Writes the newest version to a file, atomically: the old file or the new one. IO, CLOSED, FULL.
   Status save(const std::string& path) const;
   [[nodiscard]] Result<std::vector<std::byte>> to_bytes() const;

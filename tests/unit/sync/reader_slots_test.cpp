@@ -74,6 +74,49 @@ TEST(ReaderSlotsTest, AScanDoesNotAskWhetherASlotIsClaimed) {
   EXPECT_EQ(pinned(slots), std::vector<std::uint32_t>{5});
 }
 
+TEST(ReaderSlotsTest, RetiringAnOwnerUnpinsItsSlotsAndNobodyElses) {
+  ReaderSlots slots;
+  for (std::uint32_t i = 0; i < 3 * kChunkSlots; ++i) {
+    ASSERT_EQ(slots.claim(i % 3).value(), i);
+    slots.slot(i).pin.store(Pin::exact(i), release);
+  }
+  EXPECT_EQ(slots.retire_owned(2, Afterwards::keep), kChunkSlots);
+  EXPECT_EQ(slots.retire_owned(2, Afterwards::keep), 0u);
+  EXPECT_EQ(slots.retire_owned(3, Afterwards::keep), 0u);
+  for (const std::uint32_t number : pinned(slots)) EXPECT_NE(number % 3, 2u);
+  EXPECT_EQ(pinned(slots).size(), 2 * kChunkSlots);
+  EXPECT_EQ(slots.retired(), kChunkSlots);
+  EXPECT_EQ(slots.in_use(), 2 * kChunkSlots);
+}
+
+TEST(ReaderSlotsTest, ARetiredSlotIsHandedOutAgainOnlyWhereTheProofAllowsIt) {
+  ReaderSlots slots;
+  ASSERT_EQ(slots.claim(1).value(), 0u);
+  ASSERT_EQ(slots.claim(2).value(), 1u);
+  ASSERT_EQ(slots.claim().value(), 2u);
+  slots.slot(2).pin.store(Pin::range(1), release);
+  slots.retire_owned(1, Afterwards::keep);
+  slots.retire_owned(2, Afterwards::reuse);
+  slots.retire(2, Afterwards::reuse);
+  EXPECT_TRUE(pinned(slots).empty());
+  EXPECT_EQ(slots.claim().value(), 1u);
+  EXPECT_EQ(slots.claim().value(), 2u);
+  EXPECT_EQ(slots.claim().value(), 3u);
+  EXPECT_EQ(slots.retired(), 1u);
+  EXPECT_EQ(slots.in_use(), 3u);
+}
+
+TEST(ReaderSlotsTest, ASlotThatWasReleasedIsNoLongerItsLastOwners) {
+  ReaderSlots slots;
+  const std::uint32_t number = slots.claim(5).value();
+  slots.release_slot(number);
+  EXPECT_EQ(slots.retire_owned(5, Afterwards::keep), 0u);
+  ASSERT_EQ(slots.claim(6).value(), number);
+  slots.slot(number).pin.store(Pin::exact(1), release);
+  EXPECT_EQ(slots.retire_owned(5, Afterwards::keep), 0u);
+  EXPECT_EQ(pinned(slots).size(), 1u);
+}
+
 TEST(ReaderSlotsTest, ThreadsThatClaimAtOnceGetSlotsOfTheirOwnInChunksThatAScanReaches) {
   constexpr std::uint32_t kThreads = 4;
   constexpr std::uint32_t kEach = 100;
