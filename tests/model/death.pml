@@ -1,5 +1,6 @@
 /* Retiring the slot of a dead reader: core/sync/reader_slots.hpp. A reader dies at any step, a
-   third party retires its slot, a second reader takes it, and the writer publishes, scans and frees.
+   third party retires its slot, a second reader takes it, and the writer publishes, scans and
+   frees.
 
    Memory as in reclaim.pml: stores wait in a buffer of their thread, here those of the dead reader,
    of the undertaker and of the next owner to the one pin. Those of the dead arrive some time, dead
