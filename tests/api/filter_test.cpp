@@ -100,6 +100,10 @@ void write(Index& index, Random& random) {
       ASSERT_TRUE(index.upsert(ids, random_rows(ids.size(), random)).ok());
       break;
     }
+    case 5: {  // every row may lie elsewhere afterwards
+      ASSERT_TRUE(index.compact().ok());
+      break;
+    }
     default: {
       const auto ids = random_ids(1 + random.below(70), random);
       ASSERT_TRUE(index.upsert(ids, random_rows(ids.size(), random)).ok());
