@@ -199,6 +199,16 @@ describe.each(withThreads)('sharing, $name', ({ load }) => {
     expect(index.search(query, { k: 1 }).ids[0]).toBe(500);
   });
 
+  test('every read of an attached reader is CLOSED once the owner has closed', async () => {
+    const index = await filled(load);
+    const reader = await VectorIndex.attach(index.share());
+    await index.close();
+    for (const [name, read] of Object.entries(reads)) {
+      if (name === 'filter') continue;  // asks no version
+      expect((await errorOf(() => read(reader)))?.code, name).toBe('CLOSED');
+    }
+  });
+
   test('a worker sees what was there before it came, and what comes after', async () => {
     const index = await create({ dim }, load);
     const handle = index.share();

@@ -202,7 +202,10 @@ export class WasmBackend implements CoreBackend {
     reader: Handle, queries: ArrayLike<number>, count: number, request: SearchRequest,
     compiled: Handle = 0,
   ): FoundRows[] {
-    if (count === 0) return [];
+    if (count === 0) {
+      this.refresh(reader);  // CLOSED, as of a batch that asks something
+      return [];
+    }
     const buffer = this.#core.vic_reader_batch_buffer(reader, count) >>> 0;
     if (buffer === 0) throw new VicinalError('FULL', `no memory for ${count} queries at once`);
     let small = false;
