@@ -84,11 +84,11 @@ class Measurement {
       const std::vector<Answer> expected = lone_answers(index, question, data_);
       std::vector<Contender> all = contenders(index, question);
       for (const std::size_t nq : kBatchSizes) {
-        double alone = 0;
+        CallFigures alone;
         for (const std::size_t threads : options_.threads) {
           take_turns(all, load(expected, threads, nq), random_);
           progress_.show(++done_);
-          if (threads == 1) alone = all.front().figures.rate();
+          if (threads == 1) alone = all.front().figures;
           for (const Contender& one : all) {
             rows.push_back(row_of(one, allowed, threads, nq, alone));
           }
@@ -102,9 +102,9 @@ class Measurement {
     return {&data_, expected, threads, nq, options_.seconds / kSlices, {}};
   }
 
-  // `alone`: what one caller of ours reached; 0: not measured yet.
+  // `alone`: what one caller of ours reached; without calls: not measured yet.
   Row row_of(const Contender& one, double allowed, std::size_t threads, std::size_t nq,
-             double alone) const {
+             const CallFigures& alone) const {
     const double rate = one.figures.rate();
     const auto useful = static_cast<double>(std::min(threads, core_count()));
     Row row{{"data", data_.name},
@@ -118,8 +118,9 @@ class Measurement {
             {"pool", one.service->pool()},
             {"variant", name_of(one.service->variant())},
             {"searches_per_s", rate * static_cast<double>(nq)},
-            {"scaling", ratio_of(rate, useful * alone)},
-            {"cpu_share", one.figures.cpu_us * 1e-6 / (useful * one.figures.seconds)}};
+            {"scaling", ratio_of(rate, useful * alone.rate())},
+            {"cpu_share", one.figures.cpu_us * 1e-6 / (useful * one.figures.seconds)},
+            {"cpu_ratio", ratio_of(one.figures.cpu_us_per_call(), alone.cpu_us_per_call())}};
     one.figures.append_to(row);
     return row;
   }

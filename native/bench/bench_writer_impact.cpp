@@ -156,6 +156,8 @@ class Measurement {
             {"cpu_ratio", ratio_of(one.figures.cpu_us_per_call(),
                                    quiet.figures.cpu_us_per_call())},
             {"p99_ratio", ratio_of(p99_us, percentile_of(quiet.figures.wall_us, 0.99))},
+            {"calm_p99_ratio", ratio_of(one.figures.calm_percentile(0.99).real,
+                                        quiet.figures.calm_percentile(0.99).real)},
             {"write_p50_us", write_us(0.5)},
             {"write_p99_us", write_us(0.99)},
             {"writes", written.writes},

@@ -27,13 +27,15 @@ constexpr const char kConcurrentNotes[] =
     "fair reader-writer lock and has one pool of threads scan for all (pool 0: under the lock).\n"
     "searches_per_s counts queries, times are of calls of nq queries. scaling: against as many\n"
     "times one caller of ours as there are callers or cores; cpu_share: what of these cores they\n"
-    "got. cpu_us: processor time a call. involuntary: context switches of callers; calm_p999_us:\n"
-    "calls without one. unequal: answers that differ from a lone reader's.";
+    "got. cpu_us: processor time a call; cpu_ratio: against one caller of ours. involuntary:\n"
+    "context switches of callers; calm_p999_us: calls without one.\n"
+    "unequal: answers that differ from a lone reader's.";
 constexpr const char kWriterImpactNotes[] =
     "A write is an upsert of one row, round a ring of 1,024; paced: 4,000 a second. locked-pool\n"
     "has a fair reader-writer lock and no pool. kept: reads against those without a writer and\n"
-    "the part of the cores that the writer left. cpu_ratio, p99_ratio: processor time a read and\n"
-    "p99 against those without a writer.";
+    "the part of the cores that the writer left. cpu_ratio, p99_ratio, calm_p99_ratio: processor\n"
+    "time a read, p99, and p99 of reads without an involuntary context switch, against those\n"
+    "without a writer.";
 constexpr const char kBulkStallNotes[] =
     "max_us: the longest search of a round, median of the rounds; worst_us: of all rounds;\n"
     "calm_max_us: of searches without an involuntary context switch. stall: max_us against\n"

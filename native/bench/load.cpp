@@ -228,12 +228,17 @@ double CallFigures::cpu_us_per_call() const {
   return wall_us.empty() ? 0 : cpu_us / static_cast<double>(wall_us.size());
 }
 
+Value CallFigures::calm_percentile(double share) const {
+  return calm_us.empty() ? Value() : Value(percentile_of(calm_us, share));
+}
+
 void CallFigures::append_to(Row& row) const {
   row.push_back({"calls", wall_us.size()});
   row.push_back({"p50_us", percentile_of(wall_us, 0.5)});
   row.push_back({"p99_us", percentile_of(wall_us, 0.99)});
   row.push_back({"p999_us", percentile_of(wall_us, 0.999)});
-  row.push_back({"calm_p999_us", calm_us.empty() ? Value() : percentile_of(calm_us, 0.999)});
+  row.push_back({"calm_p99_us", calm_percentile(0.99)});
+  row.push_back({"calm_p999_us", calm_percentile(0.999)});
   row.push_back({"cpu_us", cpu_us_per_call()});
   row.push_back({"involuntary", involuntary});
   row.push_back({"unequal", unequal});

@@ -67,7 +67,9 @@ struct CallFigures {
   [[nodiscard]] double rate() const;
   // Processor time a call.
   [[nodiscard]] double cpu_us_per_call() const;
-  // calls, p50_us, p99_us, p999_us, calm_p999_us, cpu_us, involuntary and unequal.
+  // Of the undisturbed calls; absent without any.
+  [[nodiscard]] Value calm_percentile(double share) const;
+  // calls, p50_us, p99_us, p999_us, calm_p99_us, calm_p999_us, cpu_us, involuntary and unequal.
   void append_to(Row& row) const;
 };
 

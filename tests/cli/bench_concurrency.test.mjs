@@ -21,18 +21,20 @@ const isTimeOrNull = (value) => value === null || isTime(value);
 const isVariant = (value) => ['ours', 'locked-pool'].includes(value);
 
 const CALLS = {
-  calls: isCount, p50_us: isTime, p99_us: isTime, p999_us: isTime, calm_p999_us: isTimeOrNull,
-  cpu_us: isTime, involuntary: isCount, unequal: (value) => value === 0,
+  calls: isCount, p50_us: isTime, p99_us: isTime, p999_us: isTime, calm_p99_us: isTimeOrNull,
+  calm_p999_us: isTimeOrNull, cpu_us: isTime, involuntary: isCount, unequal: (value) => value === 0,
 };
 const FIELDS = {
   concurrent: {
     ...SHAPE, ...CALLS, k: isCount, threads: isCount, nq: isCount, filter: isShare, pool: isCount,
     variant: isVariant, searches_per_s: isRate, scaling: isRatio, cpu_share: isAmount,
+    cpu_ratio: isRatio,
   },
   'writer-impact': {
     ...SHAPE, ...CALLS, k: isCount, readers: isCount, writer: isName, variant: isVariant,
     reads_per_s: isRate, writes_per_s: isAmount, writer_cpu_share: isAmount, kept: isRatio,
-    cpu_ratio: isTime, p99_ratio: isTime, writes: isCount, versions: isCount, rows_after: isCount,
+    cpu_ratio: isTime, p99_ratio: isTime, calm_p99_ratio: isRatio, writes: isCount,
+    versions: isCount, rows_after: isCount,
     write_p50_us: (value, { writes }) => (writes === 0 ? value === null : isTime(value)),
     write_p99_us: (value, { writes }) => (writes === 0 ? value === null : isTime(value)),
   },
