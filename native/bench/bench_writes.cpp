@@ -4,8 +4,8 @@
 // A round makes single adds of new ids, single upserts of old ones, single removals of what was
 // added, a batch of 1,000, the removal of these, and a sync of 32 rows (a batch as well, of the
 // size in which an application hands over what has changed); its end finds the live rows of its
-// beginning. The variants take turns, round by round. Dead rows stay in memory; an index that has
-// more of them than live ones is loaded anew.
+// beginning. The variants take turns, round by round. What compactions cost is in the figures: the
+// thread that writes does their work.
 // No write here waits until it is durable: that needs the log, and gets rows when there is one.
 #include <cstddef>
 #include <memory>
@@ -54,11 +54,13 @@ struct Figures {
 class Contender {
  public:
   Contender(Variant variant, const DataSet& data, std::span<const std::byte> image)
-      : variant_(variant), data_(data), image_(image) {
+      : variant_(variant), data_(data) {
     for (const Kind& kind : {kAdd, kUpsert, kRemove, kBatchAdd, kSyncRemove, kSyncAdd}) {
       figures_.push_back({kind, {}, 0});
     }
-    load();
+    next_id_ = data_.row_count();
+    Index index = cli::require(kSubject, Index::from_bytes(image));
+    service_ = std::make_unique<Service>(std::move(index), Question{}, variant_, 0);
   }
 
   [[nodiscard]] Variant variant() const noexcept { return variant_; }
@@ -67,8 +69,6 @@ class Contender {
 
   // `counted`: not to warm up.
   void round(bool counted) {
-    const Stats stats = service_->index().stats();
-    if (stats.dead > stats.rows) load();
     const std::uint64_t fresh = next_id_;
     next_id_ += kSingles + kBatchRows + kSyncRows;
     for (std::size_t i = 0; i < kSingles; ++i) write(figures_[0], fresh + i, counted);
@@ -85,12 +85,6 @@ class Contender {
   }
 
  private:
-  void load() {
-    Index index = cli::require(kSubject, Index::from_bytes(image_));
-    next_id_ = data_.row_count();
-    service_ = std::make_unique<Service>(std::move(index), Question{}, variant_, 0);
-  }
-
   // The vectors go round the data: those of `first` modulo its rows, and what follows.
   std::span<const float> vectors_of(std::uint64_t first, std::size_t count) {
     const std::size_t at = first % data_.row_count();
@@ -129,7 +123,6 @@ class Contender {
 
   Variant variant_;
   const DataSet& data_;
-  std::span<const std::byte> image_;
   std::unique_ptr<Service> service_;
   std::uint64_t next_id_ = 0;
   std::vector<Figures> figures_;
