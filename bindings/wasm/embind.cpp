@@ -22,6 +22,7 @@ EMSCRIPTEN_BINDINGS(vicinal) {
   function("vic_message_release", &vic_message_release);
   function("vic_reader_open", &vic_reader_open);
   function("vic_reader_close", &vic_reader_close);
+  function("vic_reader_abandon", &vic_reader_abandon);
   function("vic_reader_snapshot", &vic_reader_snapshot);
   function("vic_reader_filter_buffer", &vic_reader_filter_buffer);
   function("vic_reader_filter_create", &vic_reader_filter_create);

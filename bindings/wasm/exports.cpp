@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "c/batch_rows.hpp"
+#include "realms.hpp"
 #include "vicinal/vicinal.hpp"
 
 #define VIC_EXPORT(name) __attribute__((export_name(#name), used))
@@ -19,16 +20,8 @@ namespace {
 static_assert(sizeof(StatusBlock) == 24 && sizeof(OptionsBlock) == 40);
 static_assert(sizeof(MessageBlock) == 64 && offsetof(MessageBlock, done) == 56);
 static_assert(sizeof(ReaderBlock) == 128 && offsetof(ReaderBlock, batch_ends) == 124);
-static_assert(sizeof(StatsBlock) == 120 && offsetof(StatsBlock, kernel) == 112);
+static_assert(sizeof(StatsBlock) == 128 && offsetof(StatsBlock, kernel) == 112);
 static_assert(sizeof(void*) == sizeof(Address), "addresses are those of wasm32");
-
-// An index's handle. `index` and `queue` are the owning thread's; `weak` is anybody's.
-struct IndexHandle {
-  std::optional<Index> index;
-  std::optional<WriteQueue> queue;
-  WeakIndex weak;
-  const void* doorbell = nullptr;
-};
 
 struct MessageHandle {
   MessageBlock block;  // first: its address is the handle
@@ -190,16 +183,16 @@ VIC_EXPORT(vic_index_stats)
 std::uint32_t vic_index_stats(vic_address index, vic_address stats, vic_address status) {
   auto* block = at<StatsBlock>(stats);
   *block = {};
-  const auto owner = at<IndexHandle>(index)->weak.lock();
-  if (!owner.ok()) return finish(at<StatusBlock>(status), owner.status());
-  const auto taken = owner->try_stats();
+  const auto member = join(at<IndexHandle>(index));
+  if (!member.ok()) return finish(at<StatusBlock>(status), member.status());
+  const auto taken = (*member)->index->try_stats();
   if (!taken.ok()) return finish(at<StatusBlock>(status), taken.status());
   *block = {taken->rows, taken->dead, taken->sequence, taken->segment_bytes,
             taken->id_table_bytes, taken->version_bytes, taken->retired_bytes,
             taken->shared_bytes, taken->total_bytes, taken->oldest_sequence, taken->segments,
             taken->readers, taken->readers_max, taken->oldest_slot, taken->ring_depth, taken->dim,
             taken->bits, static_cast<std::uint32_t>(taken->metric), address_of(taken->kernel),
-            taken->calibrated ? 1u : 0u};
+            taken->calibrated ? 1u : 0u, taken->slots_retired, 0};
   return finish(at<StatusBlock>(status), Status());
 }
 
@@ -214,8 +207,12 @@ VIC_EXPORT(vic_index_doorbell) vic_address vic_index_doorbell(vic_address index)
 
 VIC_EXPORT(vic_index_pump)
 std::uint32_t vic_index_pump(vic_address index, std::uint32_t budget_us) {
-  auto owner = at<IndexHandle>(index)->weak.lock();
-  return owner.ok() ? owner->pump(budget_us) : 0;
+  auto member = join(at<IndexHandle>(index));
+  if (!member.ok()) return 0;
+  (*member)->pumping = true;
+  const std::uint32_t completed = (*member)->index->pump(budget_us);
+  (*member)->pumping = false;
+  return completed;
 }
 
 VIC_EXPORT(vic_message_create)
@@ -279,10 +276,11 @@ VIC_EXPORT(vic_message_release) void vic_message_release(vic_address message) {
 }
 
 VIC_EXPORT(vic_reader_open) vic_address vic_reader_open(vic_address index, vic_address status) {
-  const auto owner = at<IndexHandle>(index)->weak.lock();
-  store(at<StatusBlock>(status), owner.status());
-  if (!owner.ok()) return 0;
-  return make_reader(owner->reader(), owner->options().dim, at<StatusBlock>(status));
+  const auto member = join(at<IndexHandle>(index));
+  store(at<StatusBlock>(status), member.status());
+  if (!member.ok()) return 0;
+  const vicinal::Index through = (*member)->through();
+  return make_reader(through.reader(), through.options().dim, at<StatusBlock>(status));
 }
 
 VIC_EXPORT(vic_reader_close) void vic_reader_close(vic_address reader) {
@@ -292,6 +290,11 @@ VIC_EXPORT(vic_reader_close) void vic_reader_close(vic_address reader) {
   release_filter_buffer(*handle);
   std::free(handle->query);
   delete handle;
+}
+
+VIC_EXPORT(vic_reader_abandon)
+void vic_reader_abandon(vic_address reader, std::uint32_t reuse) {
+  vicinal::Reader::abandon(std::move(at<ReaderHandle>(reader)->reader), reuse != 0);
 }
 
 VIC_EXPORT(vic_reader_snapshot)

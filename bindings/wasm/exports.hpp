@@ -18,7 +18,7 @@
 namespace vicinal::wasm {
 
 using Address = std::uint32_t;
-inline constexpr std::uint32_t kAbiVersion = 3;
+inline constexpr std::uint32_t kAbiVersion = 4;
 
 struct StatusBlock {      // 24 bytes
   std::uint32_t code;     // 0
@@ -81,6 +81,8 @@ struct StatsBlock {              // vic_index_stats
   std::uint32_t dim, bits, metric;                                              // 100, 104, 108
   Address kernel;                                                               // 112: C string
   std::uint32_t calibrated;                                                     // 116: 0 or 1
+  std::uint32_t slots_retired;                                                  // 120
+  std::uint32_t padding;                                                        // 124
 };
 
 enum class MessageKind : std::uint32_t {
@@ -120,6 +122,23 @@ void vic_thread_area_release(vic_address area);
 // Whether this thread may sleep (not a page's main thread).
 void vic_set_may_block(std::uint32_t may_block);
 
+// Shared-memory module only. So that a realm's death can be mended, the realm first takes a number,
+// its life, by adding 1 to the u32 word at vic_realm_lives(), and claims one of the
+// vic_realm_count() records of 16 bytes at vic_realms(), not the first, by compare-exchange of its
+// first word, 0 -> life. (It claims its bootstrap stack with its life, too, in place of 1.) These
+// three run without a stack. With its area it calls vic_realm_enter(record, area).
+vic_address vic_realms();
+std::uint32_t vic_realm_count();
+vic_address vic_realm_lives();
+void vic_realm_enter(std::uint32_t realm, vic_address area);
+// 1 when this realm has nothing open: then its record may be claimed again.
+std::uint32_t vic_realm_leave();
+// By a living realm that has proof that the one of this record runs no more, and has exchanged the
+// record's first word, its life, for -1. Its readers are unpinned, its references to indexes end;
+// objects that only it knew are lost. `reuse`, for a proof that covers the whole thread: its slots
+// can be had again, and its area is freed. Then the caller stores 0 to the first word.
+void vic_realm_bury(std::uint32_t realm, std::uint32_t reuse);
+
 // options: OptionsBlock, status: StatusBlock. Returns the index's handle, 0 on error.
 vic_address vic_index_create(vic_address options, vic_address status);
 // The owner's end of an index, by the thread that made it. What readers still hold goes with the
@@ -157,6 +176,9 @@ void vic_message_release(vic_address message);
 // status: StatusBlock. Returns the reader's handle, the address of its ReaderBlock; 0 on error.
 vic_address vic_reader_open(vic_address index, vic_address status);
 void vic_reader_close(vic_address reader);
+// A reader that was lent to a realm that died with it, with proof: its slot and its reference to
+// the index are given back, its memory is not. The handle's last use.
+void vic_reader_abandon(vic_address reader, std::uint32_t reuse);
 // A reader of the version that is newest now, until it is closed; from a snapshot: of its version.
 vic_address vic_reader_snapshot(vic_address reader, vic_address status);
 // u64[count] for the ids of a filter, or 0 without memory; valid until the next call of this or of

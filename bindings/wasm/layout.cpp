@@ -55,7 +55,7 @@ const LayoutEntry kLayout[] = {
     VICINAL_FIELD(StatsBlock, ring_depth), VICINAL_FIELD(StatsBlock, dim),
     VICINAL_FIELD(StatsBlock, bits), VICINAL_FIELD(StatsBlock, metric),
     VICINAL_FIELD(StatsBlock, kernel), VICINAL_FIELD(StatsBlock, calibrated),
-    VICINAL_END(StatsBlock),
+    VICINAL_FIELD(StatsBlock, slots_retired), VICINAL_END(StatsBlock),
 
     {nullptr, 0},
 };

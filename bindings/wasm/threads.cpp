@@ -14,7 +14,7 @@ constexpr std::uint32_t kBootstrapStackBytes = 16 << 10;
 constexpr std::uint32_t kThreadStackBytes = 256 << 10;
 constexpr std::uint32_t kAlignment = 64;
 
-// A realm that dies in here costs one of the 64 for good.
+// A realm that dies in here costs one of the 64, for good where its thread's end is not known.
 alignas(64) unsigned char bootstrap_stacks[kBootstrapStacks * kBootstrapStackBytes];
 alignas(64) std::uint32_t bootstrap_claims[kBootstrapStacks];  // JavaScript's, by Atomics
 

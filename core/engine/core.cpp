@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "platform/environment.hpp"
+#include "platform/realm.hpp"
 #include "simd/kernels.hpp"
 
 namespace vicinal::engine {
@@ -97,7 +98,7 @@ Result<Message::Owner> Core::make_message(MessageKind kind, std::uint64_t count)
   if (!rows || calibration_.load(sync::acquire) == 0) {  // [calibration]
     return Message::create(*quantiser_, kind, count, nullptr);
   }
-  auto slot = slots_.claim();
+  auto slot = slots_.claim(platform::realm());
   if (!slot.ok()) return slot.status();
   sync::ReaderSlot& pin = slots_.slot(*slot);
   const auto& version = static_cast<const segment::Version&>(*root_.enter(pin));

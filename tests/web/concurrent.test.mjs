@@ -76,20 +76,6 @@ describe.each(withThreads)('concurrency, $name', ({ load }) => {
     await Promise.all(workers.map((worker) => worker.terminate()));
   });
 
-  test('a worker that ends without closing costs a slot, never a wrong result', async () => {
-    const index = await create({ dim }, load);
-    const rows = randomRows(3, 300, dim);
-    await index.add(range(300), rows);
-    for (let i = 0; i < 5; ++i) {
-      const worker = await startWorker();
-      expect(await worker.call('attachAndLeave', index.share(), rows.slice(0, dim))).toBe(10);
-      await worker.terminate();
-      await index.upsert(range(300), rows);
-      expect(index.search(rows.subarray(0, dim), { k: 1 }).ids[0]).toBe(0);
-    }
-    expect(index.size).toBe(300);
-  });
-
   test('searchAsync and search agree while writes go on', async () => {
     const index = await create({ dim }, load);
     const rows = randomRows(4, 200, dim);

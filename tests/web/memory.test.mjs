@@ -1,5 +1,5 @@
 // In a realm of its own with a small memory: what is not given back is missed soon.
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { VectorIndex } from 'vicinal';
 import { errorOf } from './support/backends.mjs';
 import { randomRows, range, row } from './support/random.mjs';
@@ -54,6 +54,36 @@ test('a reader gives its stack and its slot back when it is closed', async () =>
   expect(index.stats().readers).toBeLessThanOrEqual(2);
   await worker.terminate();
   await index.close();
+});
+
+const inNode = globalThis.process?.versions?.node !== undefined;
+
+// In pages the same, after another proof: deaths.test.mjs.
+test.runIf(inNode)('an index is given back though a worker was ended that read it', async () => {
+  const [wide, count] = [512, 2000];
+  const rows = randomRows(1, count, wide);
+  // What is closed is free when the death is known, a moment later.
+  const roomFor = (write) => vi.waitUntil(() => write().catch((error) => {
+    if (error.code !== 'FULL') throw error;
+    return undefined;
+  }), { timeout: 20_000, interval: 5 });
+  let total = 0;
+  for (let i = 0; i < 20; i += 4) {
+    const worker = await startWorker();
+    const indexes = [];
+    for (let j = 0; j < 4; ++j) {
+      const index = await roomFor(() => VectorIndex.create({ dim: wide, bits: 8 }, load));
+      await roomFor(() => index.add(range(count), rows));
+      await worker.call('attachAndLeave', index.share(), row(rows, wide, 0));
+      total += index.stats().bytes.total;
+      indexes.push(index);
+    }
+    const close = () => Promise.all(indexes.map((index) => index.close()));
+    if (i % 8 === 0) await close();  // the dead reader is the last one
+    await worker.terminate();
+    await close();
+  }
+  expect(total).toBeGreaterThan(load.maxBytes);
 });
 
 test('writes that are refused give their memory back', async () => {

@@ -167,6 +167,8 @@ export interface Stats {
   /** Reader slots in use, and how many there can be. */
   readonly readers: number;
   readonly readersMax: number;
+  /** Slots of workers that were ended, out of use for good. */
+  readonly slotsRetired: number;
   /** The slot that holds the oldest version, and that version. */
   readonly oldestSlot: number;
   readonly oldestSequence: number;

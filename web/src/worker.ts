@@ -46,8 +46,8 @@ function serve(post: Post): (message: unknown) => void {
   const handle = async (message: ToWorker): Promise<void> => {
     if (message.vicinal === 'write') await write(message, post);
     if (message.vicinal === 'read') {
-      await (reading = ThreadInstance.attach(message.heap));
-      post({ vicinal: 'ready' });
+      reading = ThreadInstance.attach(message.heap, message.parent);
+      post({ vicinal: 'ready', life: (await reading).lockedLife });
     }
     if (message.vicinal === 'search' && reading) search(await reading, message, post);
     if (message.vicinal === 'stop') {

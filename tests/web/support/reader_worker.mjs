@@ -61,6 +61,16 @@ const functions = {
     const other = await VectorIndex.attach(handle);
     return other.search(query).length;
   },
+  /** Attaches, keeps a version, and never comes back: counts its searches in the flag. */
+  async searchForever(handle, flag, query) {
+    reader = await VectorIndex.attach(handle);
+    const kept = reader.snapshot();
+    for (;;) {
+      if (reader.search(query).length + kept.search(query).length === 0) throw new Error('none');
+      Atomics.add(flag, 0, 1);
+      Atomics.notify(flag, 0);
+    }
+  },
   close: () => reader.close(),
 };
 

@@ -41,6 +41,7 @@ export interface CoreStats {
   readonly segments: number;
   readonly readers: number;
   readonly readersMax: number;
+  readonly slotsRetired: number;
   readonly oldestSlot: number;
   readonly ringDepth: number;
   readonly calibrated: boolean;
@@ -77,6 +78,11 @@ export interface CoreBackend {
   /** A reader of the version that `reader` sees now. */
   snapshotReader(reader: Handle): Handle;
   closeReader(reader: Handle): void;
+  /**
+   * In place of closeReader for one that another realm used when it ended, with proof that it runs
+   * no more. `reuse`: its thread has ended.
+   */
+  abandonReader(reader: Handle, reuse: boolean): void;
   /**
    * Ids for searches of this reader that name the result in place of their request's filter. It
    * ends with the reader, or when it is released.

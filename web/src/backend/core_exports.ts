@@ -7,7 +7,8 @@ export const kCoreFunctions = [
   'vic_index_close', 'vic_index_doorbell', 'vic_index_pump',
   'vic_message_create', 'vic_message_encode', 'vic_message_submit', 'vic_message_done',
   'vic_message_release',
-  'vic_reader_open', 'vic_reader_close', 'vic_reader_snapshot', 'vic_reader_filter_buffer',
+  'vic_reader_open', 'vic_reader_close', 'vic_reader_abandon', 'vic_reader_snapshot',
+  'vic_reader_filter_buffer',
   'vic_reader_filter_create', 'vic_reader_filter_release',
   'vic_reader_search', 'vic_reader_batch_buffer', 'vic_reader_search_batch',
   'vic_reader_has', 'vic_reader_get', 'vic_reader_refresh',
@@ -17,7 +18,9 @@ export const kCoreFunctions = [
 export const kThreadFunctions = [
   'vic_bootstrap_claims', 'vic_bootstrap_stacks', 'vic_bootstrap_count',
   'vic_bootstrap_stack_bytes', 'vic_thread_area_create', 'vic_thread_area_bytes',
-  'vic_thread_area_release', 'vic_set_may_block', '__wasm_init_tls', '__wasm_call_ctors',
+  'vic_thread_area_release', 'vic_set_may_block', 'vic_realms', 'vic_realm_count',
+  'vic_realm_lives', 'vic_realm_enter', 'vic_realm_leave', 'vic_realm_bury',
+  '__wasm_init_tls', '__wasm_call_ctors',
 ] as const;
 
 type CoreFunction = (...args: number[]) => number;

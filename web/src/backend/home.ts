@@ -26,8 +26,13 @@ export interface ApplierEvents {
 
 /** Searches elsewhere than in the caller's turn of the event loop. */
 export interface Searcher {
-  /** One call at a time uses a reader's handle; IO: its worker ended, the handle is lost. */
+  /** One call at a time uses a reader's handle; IO: its worker ended; see deathOf. */
   search(reader: Handle, query: Float32Array, request: SearchRequest): Promise<FoundRows>;
+  /**
+   * For such an error, when a worker has ended: resolves when it is known to run no more, which may
+   * never be; true: nor does its thread.
+   */
+  deathOf(error: VicinalError): Promise<boolean> | undefined;
 }
 
 export interface Home {

@@ -25,6 +25,7 @@ export class SingleHome implements Home {
         await yieldToLoop();
         return backend.search(reader, query, request) satisfies FoundRows;
       },
+      deathOf: () => undefined,
     };
   }
 

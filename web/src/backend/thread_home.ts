@@ -21,7 +21,7 @@ export class ThreadHome implements Home {
     this.#instance = instance;
     this.heap = instance.heap;
     this.backend = instance.backend;
-    this.searcher = new WorkerSearcher(instance.heap, worker);
+    this.searcher = new WorkerSearcher(instance.heap, worker, instance.lockedLife);
     this.#onEmpty = onEmpty;
   }
 

@@ -4,19 +4,22 @@
 // I1: the static data and constructors are run once, by the realm that made the memory, before any
 //     other realm hears of it.
 // I2: between the claim of a bootstrap stack and its return nothing is awaited, so it is held for
-//     microseconds; a worker that is terminated in between loses one of them.
+//     microseconds; a worker that is terminated in between loses one of them where its thread's end
+//     is not known.
+// I3: a realm has made its death provable before it has a record; what it leaves in the memory is
+//     given back on that proof alone (platform/realm_watch.ts).
 import { VicinalError } from '../errors.js';
-import { canBlock } from '../platform/environment.js';
+import { canBlock, isNode } from '../platform/environment.js';
+import { Pledge, nodeThread, unwatchRealms, watchRealms } from '../platform/realm_watch.js';
 import {
   kCoreFunctions, kThreadFunctions, missingFunction, type ThreadExports,
 } from './core_exports.js';
+import { RealmRecords, type RealmLayout } from './realm_records.js';
 import { WasmBackend } from './wasm_backend.js';
 
 /** What another realm needs to start an instance. Cloneable. */
-export interface ThreadLayout {
-  readonly claims: number;
+export interface ThreadLayout extends RealmLayout {
   readonly stacks: number;
-  readonly count: number;
   readonly stackBytes: number;
   readonly tlsBytes: number;
   readonly areaBytes: number;
@@ -29,6 +32,15 @@ export interface HeapHandle {
   readonly memory: WebAssembly.Memory;
   readonly module: WebAssembly.Module;
   readonly layout: ThreadLayout;
+  /** Node: the thread that made the memory and watches over its realms. */
+  readonly host: number | undefined;
+}
+
+/** A realm's place in the memory. */
+interface Place {
+  readonly record: number;
+  readonly life: number;
+  readonly area: number;
 }
 
 const kClaimTries = 10_000;
@@ -40,12 +52,15 @@ export class ThreadInstance {
   /** Every word of the memory, for Atomics. */
   readonly words: Int32Array;
   readonly #exports: ThreadExports;
-  readonly #area: number;
+  readonly #records: RealmRecords;
+  readonly #place: Place;
+  #pledge: Pledge | undefined;
 
-  private constructor(heap: HeapHandle, exports: ThreadExports, area: number) {
+  private constructor(heap: HeapHandle, exports: ThreadExports, place: Place) {
     this.heap = heap;
     this.#exports = exports;
-    this.#area = area;
+    this.#place = place;
+    this.#records = new RealmRecords(heap.memory, heap.layout);
     const { buffer } = heap.memory;
     this.words = new Int32Array(buffer);
     this.backend = new WasmBackend(exports, () => buffer, true);
@@ -57,31 +72,77 @@ export class ThreadInstance {
   ): Promise<ThreadInstance> {
     const exports = await instantiate(module, memory);
     const layout = readLayout(exports);
-    const heap = { id, memory, module, layout };
-    const area = enter(heap, exports);
+    const host = await nodeThread();
+    const heap = { id, memory, module, layout, host };
+    const place = enter(heap, exports, new RealmRecords(memory, layout).newLife(), host);
     exports.__wasm_call_ctors();
-    return ThreadInstance.#make(heap, exports, area);
+    const instance = ThreadInstance.#make(heap, exports, place);
+    instance.#watch();
+    return instance;
   }
 
-  /** An instance on a memory that another realm made. BUSY, FULL. */
-  static async attach(heap: HeapHandle): Promise<ThreadInstance> {
+  /**
+   * An instance on a memory that another realm made. BUSY, FULL.
+   * @param parent the lockedLife of the realm of whose readers this one makes use.
+   */
+  static async attach(heap: HeapHandle, parent?: number): Promise<ThreadInstance> {
     const exports = await instantiate(heap.module, heap.memory);
-    return ThreadInstance.#make(heap, exports, enter(heap, exports));
-  }
-
-  static #make(heap: HeapHandle, exports: ThreadExports, area: number): ThreadInstance {
+    const thread = await nodeThread();
+    const life = new RealmRecords(heap.memory, heap.layout).newLife();
+    const pledge = await Pledge.give({ heap: heap.id, life }, heap.host,
+      parent === undefined ? undefined : { heap: heap.id, life: parent });
     try {
-      return new ThreadInstance(heap, exports, area);
+      const place = enter(heap, exports, life, thread);
+      const instance = ThreadInstance.#make(heap, exports, place);
+      instance.#pledge = pledge;
+      pledge.tell();
+      if (isNode()) instance.#watch();
+      return instance;
     } catch (error) {
-      leave(heap, exports, area);
+      pledge.end();
       throw error;
     }
+  }
+
+  static #make(heap: HeapHandle, exports: ThreadExports, place: Place): ThreadInstance {
+    try {
+      return new ThreadInstance(heap, exports, place);
+    } catch (error) {
+      leave(heap, exports, place);
+      throw error;
+    }
+  }
+
+  /** This realm's life, when it holds the lock of that name; see realm_watch.ts. */
+  get lockedLife(): number | undefined {
+    return this.#pledge?.locked ? this.#place.life : undefined;
   }
 
   /** Gives the stack back. The realm's last call into this instance. */
   leave(): void {
     this.backend.dispose();
-    leave(this.heap, this.#exports, this.#area);
+    if (this.#pledge) unwatchRealms(this.heap.id, this);
+    leave(this.heap, this.#exports, this.#place);
+    this.#pledge?.end();
+  }
+
+  #watch(): void {
+    watchRealms(this.heap.id, this, {
+      onEnd: (life, whole) => this.#bury(life, whole),
+      onThreadEnd: (thread) => {
+        for (const life of this.#records.livesOf(thread)) this.#bury(life, true);
+      },
+    });
+  }
+
+  /** With proof that the realm runs no more; `whole`: nor does anything of its thread. */
+  #bury(life: number, whole: boolean): void {
+    const record = this.#records.bury(life);
+    if (record === undefined) return;  // it left in good order, or somebody was faster
+    this.#exports.vic_realm_bury(record, whole ? 1 : 0);
+    if (!whole) return;  // stack and record are never used again
+    this.#records.freeStacks(life);
+    this.#records.free(record);
   }
 }
 
@@ -127,6 +188,9 @@ async function instantiate(
 function readLayout(exports: ThreadExports): ThreadLayout {
   const tlsBytes = exports.__tls_size.value as number;
   return {
+    realms: exports.vic_realms() >>> 0,
+    realmCount: exports.vic_realm_count(),
+    lives: exports.vic_realm_lives() >>> 0,
     claims: exports.vic_bootstrap_claims() >>> 0,
     stacks: exports.vic_bootstrap_stacks() >>> 0,
     count: exports.vic_bootstrap_count(),
@@ -136,12 +200,28 @@ function readLayout(exports: ThreadExports): ThreadLayout {
   };
 }
 
-/** Gives the instance a stack and thread-local storage of its own. */
-function enter(heap: HeapHandle, exports: ThreadExports): number {
+/** Gives the instance a record, a stack and thread-local storage of its own. */
+function enter(
+  heap: HeapHandle, exports: ThreadExports, life: number, thread: number | undefined,
+): Place {
+  const records = new RealmRecords(heap.memory, heap.layout);
+  const record = records.claim(life, thread);
+  try {
+    const area = enterArea(heap, exports, life);
+    exports.vic_realm_enter(record, area);
+    exports.vic_set_may_block(canBlock() ? 1 : 0);
+    return { record, life, area };
+  } catch (error) {
+    records.free(record);
+    throw error;
+  }
+}
+
+function enterArea(heap: HeapHandle, exports: ThreadExports, life: number): number {
   const { layout, memory } = heap;
   const words = new Int32Array(memory.buffer);
   const pointer = exports.__stack_pointer;
-  const claim = claimStack(words, layout);
+  const claim = claimStack(words, layout, life);
   pointer.value = layout.stacks + (claim + 1) * layout.stackBytes | 0;
   const area = exports.vic_thread_area_create(layout.tlsBytes) >>> 0;
   if (area !== 0) {
@@ -150,32 +230,38 @@ function enter(heap: HeapHandle, exports: ThreadExports): number {
   }
   Atomics.store(words, (layout.claims >>> 2) + claim, 0);
   if (area === 0) throw new VicinalError('FULL', 'no memory for the stack of another thread');
-  exports.vic_set_may_block(canBlock() ? 1 : 0);
   return area;
 }
 
 /**
  * Gives the area back, on a bootstrap stack: the moment it is free another thread may write there.
- * Where none can be had the area is lost, which is better than that.
+ * Where none can be had the area is lost, which is better than that. A realm that has something
+ * open keeps its record: its number is in there.
  */
-function leave(heap: HeapHandle, exports: ThreadExports, area: number): void {
+function leave(heap: HeapHandle, exports: ThreadExports, { record, life, area }: Place): void {
   const { layout, memory } = heap;
   const words = new Int32Array(memory.buffer);
+  const records = new RealmRecords(memory, layout);
+  const empty = exports.vic_realm_leave() === 1;
+  records.withdraw(record);
   let claim: number;
   try {
-    claim = claimStack(words, layout);
+    claim = claimStack(words, layout, life);
   } catch {
     return;
   }
   exports.__stack_pointer.value = layout.stacks + (claim + 1) * layout.stackBytes | 0;
   exports.vic_thread_area_release(area);
   Atomics.store(words, (layout.claims >>> 2) + claim, 0);
+  if (empty) records.free(record);
 }
 
-function claimStack(words: Int32Array, layout: ThreadLayout): number {
+function claimStack(words: Int32Array, layout: ThreadLayout, life: number): number {
   for (let i = 0; i < kClaimTries; ++i) {
     const claim = i % layout.count;
-    if (Atomics.compareExchange(words, (layout.claims >>> 2) + claim, 0, 1) === 0) return claim;
+    if (Atomics.compareExchange(words, (layout.claims >>> 2) + claim, 0, life) === 0) {
+      return claim;
+    }
   }
   throw new VicinalError('BUSY', 'too many threads attach at this moment: try again');
 }

@@ -109,6 +109,7 @@ export class WasmBackend implements CoreBackend {
       segments: word(kStats.segments),
       readers: word(kStats.readers),
       readersMax: word(kStats.readersMax),
+      slotsRetired: word(kStats.slotsRetired),
       oldestSlot: word(kStats.oldestSlot),
       ringDepth: word(kStats.ringDepth),
       calibrated: word(kStats.calibrated) !== 0,
@@ -171,6 +172,10 @@ export class WasmBackend implements CoreBackend {
 
   snapshotReader(reader: Handle): Handle {
     return this.#made(this.#core.vic_reader_snapshot(reader, this.#scratch + kScratchStatus));
+  }
+
+  abandonReader(reader: Handle, reuse: boolean): void {
+    this.#core.vic_reader_abandon(reader, reuse ? 1 : 0);
   }
 
   closeReader(reader: Handle): void {

@@ -35,12 +35,17 @@ export interface WorkerEvents {
 export class WorkerPort {
   readonly #worker: NodeWorker | Worker;
   readonly #events: WorkerEvents;
+  /** Node: when its thread has ended. Elsewhere never: nobody tells. */
+  readonly exited: Promise<void>;
   #holds = 0;
   #ended = false;
 
   constructor(worker: NodeWorker | Worker, events: WorkerEvents) {
     this.#worker = worker;
     this.#events = events;
+    this.exited = new Promise((resolve) => {
+      if (isNodeWorker(worker)) worker.on('exit', () => resolve());
+    });
     if (isNodeWorker(worker)) {
       worker.on('message', (message) => this.#message(message));
       worker.on('error', (error) => this.#end(messageOf(error)));

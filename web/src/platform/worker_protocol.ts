@@ -7,15 +7,15 @@ import type { SearchRequest } from '../search_options.js';
 export type ToWorker =
   /** Be the writer of an index until the control word is not 0. */
   | { vicinal: 'write'; heap: HeapHandle; index: number; doorbell: number; control: number }
-  /** Be ready for searches. */
-  | { vicinal: 'read'; heap: HeapHandle }
+  /** Be ready for searches with readers of the realm whose lockedLife is `parent`. */
+  | { vicinal: 'read'; heap: HeapHandle; parent: number | undefined }
   /** Search through a reader's handle, which is this worker's until the answer. */
   | { vicinal: 'search'; call: number; reader: number; query: Float32Array; request: SearchRequest }
   | { vicinal: 'stop' };
 
 export type FromWorker =
-  /** It has entered the memory and is at work. */
-  | { vicinal: 'ready' }
+  /** It has entered the memory and is at work; a searcher's lockedLife. */
+  | { vicinal: 'ready'; life?: number | undefined }
   /** Messages are done. */
   | { vicinal: 'applied' }
   | { vicinal: 'found'; call: number; found: FoundRows }

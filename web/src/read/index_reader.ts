@@ -137,10 +137,7 @@ export class IndexReader implements Reader, AsyncDisposable {
       () => this.#underWay.delete(answer),
       (error: unknown) => {
         this.#underWay.delete(answer);
-        // A worker that ended may still be in there: its pin stays, and the next call gets another.
-        if (error instanceof VicinalError && error.code === 'IO' && this.#lent === lent) {
-          this.#lent = 0;
-        }
+        if (error instanceof VicinalError && error.code === 'IO') this.#lose(lent, error);
       });
     return this.#hits(await abortable(answer, signal), request);
   }
@@ -190,6 +187,7 @@ export class IndexReader implements Reader, AsyncDisposable {
       segments: found.segments,
       readers: found.readers,
       readersMax: found.readersMax,
+      slotsRetired: found.slotsRetired,
       oldestSlot: found.oldestSlot,
       oldestSequence: found.oldestSequence,
       ringDepth: found.ringDepth,
@@ -241,6 +239,19 @@ export class IndexReader implements Reader, AsyncDisposable {
         ? this.#backend.snapshotReader(handle) : this.#backend.openReader(index);
     }
     return this.#lent;
+  }
+
+  /** A worker that ended may still be in there: its pin stays until it is known not to be. */
+  #lose(lent: Handle, error: VicinalError): void {
+    const { home } = this.#parts;
+    const death = home.searcher.deathOf(error);
+    if (!death || this.#lent !== lent) return;  // no worker had it
+    this.#lent = 0;
+    home.enter();
+    void death.then((whole) => {
+      this.#backend.abandonReader(lent, whole);
+      return home.leave();
+    });
   }
 
   #hits(found: FoundRows, request: SearchRequest): Hits {

@@ -1,0 +1,162 @@
+// Workers that are ended while they search: what they held comes back when it is certain that they
+// run no more, and not before.
+import { describe, expect, test, vi } from 'vitest';
+import { create as createWith, errorOf, plain } from './support/backends.mjs';
+import { randomRows, range, row } from './support/random.mjs';
+import { startWorker } from './support/workers.mjs';
+
+const inNode = globalThis.process?.versions?.node !== undefined;
+const dim = 16;
+const count = 300;
+const rows = randomRows(1, count, dim);
+const query = row(rows, dim, 7);
+// A browser lets a busy worker go on for two seconds.
+const patience = { timeout: 30_000, interval: 2 };
+
+/** A worker in the middle of searches without an end. */
+async function startSearching(index) {
+  const worker = await startWorker();
+  const flag = new Int32Array(new SharedArrayBuffer(4));
+  worker.call('searchForever', index.share(), flag, query).catch(() => undefined);
+  await vi.waitUntil(() => Atomics.load(flag, 0) > 0, patience);
+  return { terminate: () => worker.terminate(), searches: () => Atomics.load(flag, 0) };
+}
+
+const create = () => createWith({ dim }, { maxBytes: 2 ** 27 });
+const readersOf = (index) => index.stats().readers;
+
+describe('deaths', () => {
+  test('workers ended in mid-search leave nothing behind, and disturb nobody', async () => {
+    const index = await create();
+    await index.add(range(count), rows);
+    const expected = plain(index.search(query, { k: 50 }));
+    const alive = await startWorker();
+    await alive.call('attach', index.share());
+    const mine = readersOf(index);
+    const [rounds, each] = inNode ? [4, 5] : [1, 3];
+    for (let round = 0; round < rounds; ++round) {
+      const workers = await Promise.all(range(each).map(() => startSearching(index)));
+      await index.upsert(range(count), rows);
+      await index.upsert(range(count), rows);
+      // Negative control: while they live, what they keep stays, whatever is committed.
+      const { readers, bytes, sequence, oldestSequence } = index.stats();
+      expect(readers).toBe(mine + 2 * each);
+      expect(bytes.retired).toBeGreaterThan(0);
+      expect(oldestSequence).toBeLessThan(sequence);
+      await Promise.all(workers.map((worker) => worker.terminate()));
+      await vi.waitUntil(() => readersOf(index) === mine, patience);
+      const searches = workers.map((worker) => worker.searches());
+      await index.upsert([1], row(rows, dim, 1));
+      await vi.waitUntil(() => index.stats().bytes.retired === 0, patience);
+      expect(plain(index.search(query, { k: 50 }))).toEqual(expected);
+      expect((await alive.call('search', query, { k: 50 })).ids).toEqual(
+        index.search(query, { k: 50 }).ids);
+      // What was given back was nobody's any more.
+      expect(workers.map((worker) => worker.searches())).toEqual(searches);
+    }
+    // A lock does not tell that a thread is gone: its slots are not used again.
+    expect(index.stats().slotsRetired).toBe(inNode ? 0 : rounds * each * 2);
+    expect(index.stats().readersMax).toBe(4096 - index.stats().slotsRetired);
+    await alive.terminate();
+  });
+
+  test('a realm that left and came back lives', async () => {
+    const index = await create();
+    await index.add(range(count), rows);
+    const mine = readersOf(index);
+    const worker = await startWorker();
+    for (let i = 0; i < 5; ++i) {
+      await worker.call('attach', index.share());
+      await worker.call('close');
+    }
+    await worker.call('attach', index.share());
+    for (let i = 0; i < 20; ++i) {
+      await index.upsert(range(count), rows);
+      await worker.call('search', query, {});
+      expect(readersOf(index)).toBe(mine + 1);
+    }
+    await worker.terminate();
+    await vi.waitUntil(() => readersOf(index) === mine, patience);
+  });
+
+  test('a worker that was ended while a worker of its own searched for it', async () => {
+    const index = await create();
+    await index.add(range(count), rows);
+    const mine = readersOf(index);
+    const worker = await startWorker();
+    await worker.call('attach', index.share());
+    await worker.call('searchAsync', query, {});
+    for (let i = 0; i < 50; ++i) void worker.call('searchAsync', query, { k: count });
+    await worker.terminate();
+    await vi.waitUntil(() => readersOf(index) === mine, patience);
+    await index.upsert(range(count), rows);
+    expect(index.search(query, { k: 1 }).ids[0]).toBe(7);
+  });
+
+  test('our own worker for searches: its calls fail, the readers it had come back', async () => {
+    const index = await create();
+    await index.add(range(count), rows);
+    const mine = readersOf(index);
+    const snapshot = index.snapshot();
+    const worker = catchWorker();
+    await index.searchAsync(query);
+    for (let round = 0; round < 2; ++round) {
+      const ours = round === 0 ? await worker : await catchWorker(() => index.searchAsync(query));
+      const calls = range(200).flatMap(() => [index.searchAsync(query, { k: count }),
+        snapshot.searchAsync(query, { k: count })]);
+      const ended = Promise.allSettled(calls);
+      ours.terminate();
+      ours.dispatchEvent?.(new Event('error'));  // a browser does not tell
+      for (const { reason } of await ended) if (reason) expect(reason.code).toBe('IO');
+      await vi.waitUntil(() => readersOf(index) === mine + 1, patience);
+    }
+    expect((await index.searchAsync(query, { k: 1 })).ids[0]).toBe(7);
+    await snapshot.close();
+  });
+});
+
+/** The next worker that this realm starts, by `run` or whoever. */
+async function catchWorker(run = async () => undefined) {
+  if (inNode) {
+    const started = new Promise((resolve) => process.once('worker', resolve));
+    await run();
+    return started;
+  }
+  const { Worker } = globalThis;
+  const started = new Promise((resolve) => {
+    globalThis.Worker = class extends Worker {
+      constructor(...args) {
+        super(...args);
+        globalThis.Worker = Worker;
+        resolve(this);
+      }
+    };
+  });
+  await run();
+  return started;
+}
+
+test.runIf(inNode)('more deaths than there is room for realms', async () => {
+  const index = await create();
+  await index.add(range(count), rows);
+  const handle = index.share();
+  const { realms, realmCount } = handle.heap.layout;
+  const words = new Int32Array(handle.heap.memory.buffer);
+  const left = 2;
+  const taken = range(realmCount - 1, 1).map((record) => (realms >>> 2) + 4 * record)
+    .filter((at) => Atomics.load(words, at) === 0).slice(left);
+  for (const at of taken) Atomics.store(words, at, -1);
+  const mine = readersOf(index);
+  for (let i = 0; i < left + 20; ++i) {
+    const worker = await startWorker();
+    await worker.call('attachAndLeave', handle, query);
+    await worker.terminate();
+    await vi.waitUntil(() => readersOf(index) === mine, patience);
+  }
+  const workers = await Promise.all(range(left).map(startWorker));
+  for (const worker of workers) await worker.call('attach', handle);
+  const late = await startWorker();
+  expect(await errorOf(() => late.call('attach', handle))).toMatchObject({ code: 'BUSY' });
+  await Promise.all([...workers, late].map((worker) => worker.terminate()));
+  for (const at of taken) Atomics.store(words, at, 0);
+});
