@@ -5,8 +5,8 @@
 // the vector that it has already: the live rows stay the same, and so do all answers, which are
 // compared. What was replaced stays behind as dead rows until a compaction, in blocks that a scan
 // skips when the whole block is dead; so that these do not add up, every slice of time has an index
-// of its own, loaded from the same image. A paced writer makes 4,000 writes a second; a flat one makes the next as
-// soon as the last is done.
+// of its own, loaded from the same image. A paced writer makes 4,000 writes a second; a flat one
+// makes the next as soon as the last is done.
 #include <algorithm>
 #include <array>
 #include <random>
