@@ -259,7 +259,7 @@ describe('damaged index files', () => {
     expect(damaged(text)).toMatchObject({ status: 3, code: 'CORRUPT' });
   });
 
-  const openers = ['info', 'recall', 'add', 'remove', 'export'];
+  const openers = ['info', 'recall', 'add', 'remove', 'compact', 'export'];
   it.each(openers)('%s exits 3 and changes nothing', (name) => {
     const bytes = readFileSync(index);
     bytes[70] ^= 4;
@@ -269,6 +269,7 @@ describe('damaged index files', () => {
       recall: ['--queries', small, '--truth', TRUTH],
       add: ['--input', small],
       remove: ['--ids', write('ids.txt', '1\n')],
+      compact: [],
       export: ['--output', file('never.fvecs')],
     };
     expect(fail([name, '--index', broken, ...args[name]]))

@@ -183,6 +183,19 @@ describe('add, remove and export', () => {
     expect(succeed(['remove', '--index', shrunk, '--ids', list])).toMatchObject({ removed: 0 });
   });
 
+  it('compact leaves the same rows, and the same file where there is nothing to lose', () => {
+    const compacted = file('compacted.vic');
+    writeFileSync(compacted, readFileSync(index));
+    expect(succeed(['compact', '--index', compacted]))
+      .toMatchObject({ rows: 2000, dead: 0, dropped: 0, file_bytes: readFileSync(index).length });
+    expect(readFileSync(compacted).equals(readFileSync(index))).toBe(true);
+    succeed(['remove', '--index', compacted, '--ids', write('some.txt', '1\n2\n3\n')]);
+    const results = succeed(['search', '--index', compacted, '--queries', QUERIES]);
+    expect(succeed(['compact', '--index', compacted])).toMatchObject({ rows: 1997, dead: 0 });
+    expect(succeed(['search', '--index', compacted, '--queries', QUERIES]).results)
+      .toEqual(results.results);
+  });
+
   it('add numbers from 0 in an index that was emptied', () => {
     const emptied = file('emptied.vic');
     const few = write('few.fvecs', fvecs(rows.slice(0, 3)));
