@@ -221,7 +221,7 @@ vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint3
   auto* owner = at<IndexHandle>(index);
   auto* outcome = at<StatusBlock>(status);
   if (!owner->queue.has_value()) return refuse(outcome, Status(Code::closed));
-  if (kind > static_cast<std::uint32_t>(MessageKind::calibrate)) {
+  if (kind > static_cast<std::uint32_t>(MessageKind::compact)) {
     return refuse(outcome, Status(Code::bad_option));
   }
   auto made = owner->queue->make(static_cast<vicinal::WriteKind>(kind), count);

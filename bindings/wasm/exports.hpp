@@ -86,7 +86,7 @@ struct StatsBlock {              // vic_index_stats
 };
 
 enum class MessageKind : std::uint32_t {
-  add = 0, upsert = 1, remove = 2, clear = 3, calibrate = 4,
+  add = 0, upsert = 1, remove = 2, clear = 3, calibrate = 4, compact = 5,
 };
 
 }  // namespace vicinal::wasm

@@ -15,7 +15,8 @@ void Core::await_compaction(Message& message) noexcept {
   compact_goal_ = root_.newest()->sequence + (builder_.active() ? 1 : 0);
 }
 
-void Core::answer_compactions() noexcept {
+bool Core::answer_compactions() noexcept {
+  const bool any = compact_waiting_ != nullptr;
   while (compact_waiting_ != nullptr) {
     Message* message = compact_waiting_;
     compact_waiting_ = message->next;  // a completed message is its producer's again
@@ -24,6 +25,7 @@ void Core::answer_compactions() noexcept {
     message->receipt.count = rows_dropped_ - message->receipt.count;
     message->completion.complete();
   }
+  return any;
 }
 
 bool Core::compaction_is_urgent() const noexcept {
@@ -95,8 +97,7 @@ bool Core::advance_compaction(bool begins, std::uint64_t deadline_ns) noexcept {
 bool Core::compact_slice(std::uint64_t budget_us) noexcept {
   if (closed()) {
     compaction_.give_up();
-    answer_compactions();
-    return false;
+    return answer_compactions();
   }
   const bool begins = !compaction_.active();
   const auto& newest = static_cast<const segment::Version&>(*root_.newest());
@@ -104,8 +105,7 @@ bool Core::compact_slice(std::uint64_t budget_us) noexcept {
   const bool advanced =
       planned && advance_compaction(begins, platform::monotonic_ns() + budget_us * 1000);
   // What does not fit is put off, for those who wait as well.
-  if (!advanced) answer_compactions();
-  return advanced;
+  return advanced || answer_compactions();
 }
 
 }  // namespace vicinal::engine

@@ -127,7 +127,8 @@ class Core {
   [[nodiscard]] bool compaction_is_urgent() const noexcept;
   // A message that asks for a compaction waits for its end.
   void await_compaction(Message& message) noexcept;
-  void answer_compactions() noexcept;
+  // Whether there was one: whoever pumps looks at its messages after everything but a 0.
+  [[nodiscard]] bool answer_compactions() noexcept;
   void undo(Message& message, std::uint64_t rows) noexcept;
   void publish() noexcept;
   void reclaim() noexcept;

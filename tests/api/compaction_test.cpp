@@ -167,6 +167,27 @@ TEST(CompactedIndex, WritesBetweenItsSlicesAreAllThere) {
   }
 }
 
+TEST(CompactedIndex, IsNeverAnsweredByAPumpThatSaysThereWasNothingToDo) {
+  for (const bool closes : {false, true}) {
+    Index index = std::move(Index::create(small_options(kDim))).value();
+    ASSERT_TRUE(upsert(index, ids_from(0, 500), 0).ok());
+    ASSERT_TRUE(upsert(index, ids_from(0, 500), 1).ok());
+    WriteQueue queue = index.write_queue();
+    for (int i = 0; i < 2; ++i) {  // with dead rows, and without
+      PendingWrite compaction = std::move(queue.make(WriteKind::compact, 0)).value();
+      ASSERT_TRUE(queue.submit(compaction).ok());
+      if (closes) index.close();
+      int pumps = 0;
+      while (!compaction.done()) {
+        ASSERT_NE(index.pump(1), 0u);
+        ASSERT_LT(++pumps, 100);
+      }
+      EXPECT_EQ(compaction.result().status().code(), closes ? Code::closed : Code::ok);
+      if (closes) break;
+    }
+  }
+}
+
 TEST(CompactedIndex, TakesNoMemoryThatAWriteNeeds) {
   // As many rows fit beside a compaction under way as without one.
   const auto rows_that_fit = [](bool compacts) {

@@ -212,7 +212,6 @@ describe.each(backends)('bad input, $name', ({ load }) => {
   test('durable: true is UNSUPPORTED in memory, what comes later too', async () => {
     await refuses((index) => index.add([100], [good], { durable: true }), 'UNSUPPORTED');
     await refuses((index) => index.add([100], [good], null), 'BAD_OPTION');
-    await refuses((index) => index.compact(), 'UNSUPPORTED');
     await refuses((index) => index.save('x'), 'UNSUPPORTED');
     await refuses((index) => index.toBytes(), 'UNSUPPORTED');
     await refuses(() => VectorIndex.open('x'), 'UNSUPPORTED');

@@ -173,9 +173,17 @@ export class VectorIndex extends IndexReader {
     return toReceipt(await queue.add(write));
   }
 
-  /** Not in this version: UNSUPPORTED. */
-  compact(_options?: WriteOptions): Promise<Receipt> {
-    return Promise.reject(unsupported('compact'));
+  /**
+   * Rewrites, beside searches and other writes, what holds removed and replaced rows now, and small
+   * parts together. Results stay as they are; the memory is free as soon as no reader keeps a
+   * version from before. The index does this by itself where such rows become many. What does not
+   * fit into memory is left as it is.
+   * @returns a promise of how many of them went (`count`); it rejects with ABORTED (before it
+   *   began), FULL, BUSY, CLOSED, IO.
+   */
+  async compact(options: WriteOptions = {}): Promise<Receipt> {
+    this.#parts.queue.check();
+    return this.#write('compact', kNoIds, undefined, checkWriteOptions(options));
   }
 
   /**
@@ -247,7 +255,7 @@ export class VectorIndex extends IndexReader {
   async #write(
     kind: MessageKind, ids: IdWords, rows: RowSource | undefined, options: CheckedOptions,
   ): Promise<Receipt> {
-    if (ids.length > 0 || kind === 'clear') {
+    if (ids.length > 0 || kind === 'clear' || kind === 'compact') {
       const count = ids.length / 2;
       return toReceipt(await this.#parts.queue.add({ kind, count, ids, rows, ...options }));
     }

@@ -32,7 +32,9 @@ export const kStats = {
   calibrated: 116, slotsRetired: 120, bytes: 128,
 } as const;
 
-export const kMessageKinds = { add: 0, upsert: 1, remove: 2, clear: 3, calibrate: 4 } as const;
+export const kMessageKinds = {
+  add: 0, upsert: 1, remove: 2, clear: 3, calibrate: 4, compact: 5,
+} as const;
 
 /** In the order of vic_block_layout. */
 const kBlocks = [kStatus, kOptions, kMessage, kReader, kStats];
