@@ -207,12 +207,13 @@ VIC_EXPORT(vic_index_doorbell) vic_address vic_index_doorbell(vic_address index)
 
 VIC_EXPORT(vic_index_pump)
 std::uint32_t vic_index_pump(vic_address index, std::uint32_t budget_us) {
-  auto member = join(at<IndexHandle>(index));
-  if (!member.ok()) return 0;
-  (*member)->pumping = true;
-  const std::uint32_t completed = (*member)->index->pump(budget_us);
-  (*member)->pumping = false;
-  return completed;
+  auto* handle = at<IndexHandle>(index);
+  auto owner = handle->weak.lock();
+  if (!owner.ok()) return 0;
+  Membership member(handle, std::move(owner).value());
+  member.pumping = true;
+  enlist(member);
+  return member.index->pump(budget_us);
 }
 
 VIC_EXPORT(vic_message_create)

@@ -40,6 +40,11 @@ Membership::~Membership() {
   if (*link == this) *link = next;  // I1: before the reference goes
 }
 
+void enlist(Membership& member) noexcept {
+  member.next = realms[own].first;
+  realms[own].first = &member;
+}
+
 Result<std::shared_ptr<Membership>> join(IndexHandle* handle) noexcept {
   for (Membership* known = realms[own].first; known != nullptr; known = known->next) {
     if (known->handle == handle) return known->shared_from_this();
@@ -56,8 +61,7 @@ Result<std::shared_ptr<Membership>> join(IndexHandle* handle) noexcept {
   }
   std::shared_ptr<Membership> made(fresh, std::default_delete<Membership>(),
                                    RoomAllocator<Membership>(room));
-  fresh->next = realms[own].first;
-  realms[own].first = fresh;
+  enlist(*fresh);
   return made;
 }
 

@@ -58,6 +58,10 @@ struct RealmRecord {
 };
 static_assert(sizeof(RealmRecord) == 16);
 
+// Enters the calling realm's list; the destructor leaves it. For one without a shared owner, as
+// that of a pump, which must not need memory when there is none: it lies on the stack.
+void enlist(Membership& member) noexcept;
+
 // The calling realm's membership, made if it has none. CLOSED, FULL.
 [[nodiscard]] Result<std::shared_ptr<Membership>> join(IndexHandle* handle) noexcept;
 

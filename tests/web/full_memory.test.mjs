@@ -91,7 +91,7 @@ function orFull(run) {
 }
 
 function write(backend, index, kind, first) {
-  const message = backend.createMessage(index, kind, wordsOf(range(rowCount, first)));
+  const message = backend.createMessage(index, kind, rowCount, wordsOf(range(rowCount, first)));
   try {
     for (let at = 0; kind !== 'remove' && at < rowCount;) {
       const count = Math.min(backend.stagingRows(message), rowCount - at);
@@ -176,6 +176,22 @@ function calls(backend, index, reader) {
 }
 
 describe.each(cores)('a full memory, %s', (_name, open) => {
+  // As the writer's worker: it has no reader of the index.
+  test('a writer without a reader answers its messages all the same', async () => {
+    const { backend } = await open();
+    const index = backend.createIndex(shape, 2 ** 24);
+    expect(write(backend, index, 'upsert', 0)).toBe(true);
+    const message = backend.createMessage(index, 'remove', rowCount, wordsOf(range(rowCount)));
+    expect(backend.submit(message)).toBe(true);
+    const blocks = fill(backend);
+    expect(backend.pump(index, 1000)).toBe(1);
+    expect(backend.outcome(message)).toBeDefined();
+    for (const block of blocks) backend.release(block);
+    backend.releaseMessage(message);
+    expect(write(backend, index, 'remove', 0)).toBe(true);
+    backend.releaseIndex(index);
+  });
+
   test('no call traps, wherever it is refused, and all succeed when there is room', async () => {
     const { backend } = await open();
     const index = backend.createIndex(shape, 2 ** 24);
