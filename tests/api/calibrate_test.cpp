@@ -238,7 +238,9 @@ TEST(Calibrate, ZeroRowsAndZeroQueriesScoreZeroForCosine) {
     all.exhaustive = exhaustive;
     for (std::uint64_t q = 0; q < 20; ++q) {
       bool found = false;
-      for (const Hit hit : *reader.search(vector_of(q, kDim), all)) {
+      const auto hits = reader.search(vector_of(q, kDim), all);
+      ASSERT_TRUE(hits.ok());
+      for (const Hit hit : *hits) {
         if (hit.id != 7) continue;
         found = true;
         EXPECT_EQ(hit.score, 0);
@@ -335,6 +337,7 @@ TEST(Calibrate, ReadersSeeRowsAndTheirOriginTogether) {
     expected[i] = copy_of(*alone.reader().search(query));
   }
   ASSERT_FALSE(equal_hits(expected[0], expected[1]));
+  ASSERT_TRUE(index.calibrate(sample_of(0)).ok());  // rows without an origin are not among those
   sync::Atomic<std::uint32_t> stop;
   sync::Atomic<std::uint32_t> wrong;
   std::vector<std::thread> threads;
@@ -349,11 +352,14 @@ TEST(Calibrate, ReadersSeeRowsAndTheirOriginTogether) {
       }
     });
   }
-  // Adds meet calibrations that came in between, and encode once more.
+  // Adds meet calibrations that came in between, and encode once more; not for ever where, as here,
+  // one follows the other.
   threads.emplace_back([&] {
     while (stop.load(sync::acquire) == 0) {
-      const auto upserted = index.upsert(ids, rows);
-      if (!upserted.ok()) wrong.store(2, sync::release);
+      const Status upserted = index.upsert(ids, rows).status();
+      const bool stale = upserted.code() == Code::bad_option &&
+                         upserted.a() == static_cast<std::uint64_t>(OptionName::stale_write);
+      if (!upserted.ok() && !stale) wrong.store(2, sync::release);
     }
   });
   for (std::uint64_t i = 0; i < scaled(300); ++i) {

@@ -107,7 +107,8 @@ TEST(CompactedIndex, UnderReplacementsWithoutEndHoldsNoMoreThanTwiceItsRows) {
         falls += stats.dead < dead ? 1 : 0;
         dead = stats.dead;
         dead_max = std::max(dead_max, dead);
-        ASSERT_LE(stats.segment_bytes, segment_bytes * 5 / 2);
+        // Twice the rows, and what slabs of powers of two overshoot while one is being filled.
+        ASSERT_LE(stats.segment_bytes, segment_bytes * 3);
       }
       EXPECT_GT(falls, 5u);
       EXPECT_LE(dead_max, kIds + batch);
