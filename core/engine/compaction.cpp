@@ -1,5 +1,6 @@
 // The writer's role between messages: compactions, a slice at a time.
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "engine/core.hpp"
@@ -62,6 +63,12 @@ bool Core::plan_compaction(const segment::Version& newest) noexcept {
   return false;
 }
 
+std::uint64_t Core::blocks_owed(const segment::Version& newest) noexcept {
+  const std::uint64_t before = std::exchange(dead_rows_seen_, newest.dead_rows);
+  if (!compaction_is_urgent() || newest.dead_rows <= before) return 0;
+  return (newest.dead_rows - before) * kMovedForADeadRow / simd::kBlockRows;
+}
+
 bool Core::advance_compaction(bool begins, std::uint64_t deadline_ns) noexcept {
   using Step = segment::Compaction::Step;
   const auto& newest = static_cast<const segment::Version&>(*root_.newest());
@@ -69,11 +76,12 @@ bool Core::advance_compaction(bool begins, std::uint64_t deadline_ns) noexcept {
   if (!failed) {
     failed = begins && !compaction_.start();
     Step step = Step::more;
-    // One block at least, so that any budget ends.
-    while (!failed && step == Step::more) {
+    // One block at least, so that any budget ends, and those that are owed, however slow we are.
+    const std::uint64_t owed = blocks_owed(newest);
+    for (std::uint64_t blocks = 1; !failed && step == Step::more; ++blocks) {
       step = compaction_.move_block();
       failed = step == Step::failed;
-      if (platform::monotonic_ns() >= deadline_ns) break;
+      if (blocks >= owed && platform::monotonic_ns() >= deadline_ns) break;
     }
     if (!failed && step == Step::moved) {
       failed = !compaction_.show();

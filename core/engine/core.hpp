@@ -48,6 +48,10 @@ inline constexpr std::uint64_t kSliceUs = 1000;
 // and at least kCompactDeadMin of them; docs/decisions.md has the figures.
 inline constexpr std::uint32_t kCompactDeadPercent = 33;
 inline constexpr std::uint64_t kCompactDeadMin = 1024;
+// While there are more dead rows than live ones, so many rows are looked at for each that died
+// since the last slice, whatever time that takes: a compaction then ends before an eighth as many
+// rows as it has to look at have died beside it.
+inline constexpr std::uint64_t kMovedForADeadRow = 8;
 // A compaction that was put off is tried again after so many versions.
 inline constexpr std::uint64_t kCompactRetryVersions = 64;
 // Waiting producers look after themselves this often, in case the holder stopped early.
@@ -125,6 +129,8 @@ class Core {
   [[nodiscard]] bool advance_compaction(bool begins, std::uint64_t deadline_ns) noexcept;
   // Whether dead rows are so many that a slice comes before further messages.
   [[nodiscard]] bool compaction_is_urgent() const noexcept;
+  // Blocks that the next slice moves at least.
+  [[nodiscard]] std::uint64_t blocks_owed(const segment::Version& newest) noexcept;
   // A message that asks for a compaction waits for its end.
   void await_compaction(Message& message) noexcept;
   // Whether there was one: whoever pumps looks at its messages after everything but a 0.
@@ -158,6 +164,7 @@ class Core {
   std::uint64_t compact_goal_ = 0;      // segments up to this version are to be moved for them
   std::uint64_t compact_retry_ = 0;     // nothing is begun before this version
   std::uint64_t rows_dropped_ = 0;      // dead rows that compactions dropped, ever
+  std::uint64_t dead_rows_seen_ = 0;    // of the version that the last slice began with
   std::uint32_t next_lane_ = 0;
 };
 
