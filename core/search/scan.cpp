@@ -17,17 +17,23 @@ using simd::kBlockRows;
 
 constexpr std::size_t kCacheLineBytes = 64;
 
-// So many rows are scored as they come, block by block; what they tell of the final threshold
-// decides which of the next ones wait. The guess is made anew each time twice as many are seen.
+// Where rows of one block are scored together at little cost, so many are scored as they come, and
+// what they tell of the final threshold decides which of the next ones wait. Elsewhere all wait at
+// first, and the best bounds of more rows tell it. The guess is made anew each time twice as many
+// rows are seen.
 constexpr std::uint64_t kFirstSettleRows = 256;
+constexpr std::uint64_t kFirstSettleRowsApart = 1024;
+
+[[nodiscard]] bool scores_together(const simd::Kernels& kernels) noexcept {
+  return kernels.dense_rows <= kBlockRows;
+}
+
 // So few rows are always scored in order to have a threshold at all: without one every row is
 // deferred.
 constexpr std::size_t kHeldAnyway = 32;
 // Rows that may be deferred: 256 KiB of them.
 constexpr std::uint64_t kDeferredMax = 32768;
-static_assert(kDeferredMax >= 2 * kFirstSettleRows);
-// From so many rows of a block on, its signs are put in order once for all of them.
-constexpr std::uint32_t kDenseRows = 8;
+static_assert(kDeferredMax >= 2 * kFirstSettleRowsApart);
 // Lines of a deferred row's plane that are fetched ahead; the hardware follows.
 constexpr std::size_t kPlaneLinesAhead = 8;
 
@@ -70,8 +76,9 @@ Scan::Scan(const Shared& shared, const quant::PreparedQuery& query, const TopRow
       rest_bytes_(shared.quantiser.layout().rest_bytes),
       top_(top),
       deferred_(deferred),
-      settle_next_(kFirstSettleRows),
-      level_(-std::numeric_limits<float>::infinity()) {}
+      settle_next_(scores_together(kernels_) ? kFirstSettleRows : kFirstSettleRowsApart),
+      level_(scores_together(kernels_) ? -std::numeric_limits<float>::infinity()
+                                       : std::numeric_limits<float>::infinity()) {}
 
 std::size_t Scan::deferred_places(std::uint64_t eligible) noexcept {
   return static_cast<std::size_t>(std::min(eligible, kDeferredMax)) + kBlockRows;
@@ -106,9 +113,9 @@ void Scan::take(const BlockRun& run, const float* upper, const std::uint32_t* re
 void Scan::take_block(const SegmentView& view, std::uint32_t block, std::uint32_t rows,
                       const float* upper) noexcept {
   const std::uint32_t first = block * kBlockRows;
-  const bool dense = static_cast<std::uint32_t>(std::popcount(rows)) >= kDenseRows;
+  const bool dense = static_cast<std::uint32_t>(std::popcount(rows)) >= kernels_.dense_rows;
   const std::uint32_t now = dense ? rows & reaching(upper, level_) : 0;
-  if (static_cast<std::uint32_t>(std::popcount(now)) >= kDenseRows) {
+  if (static_cast<std::uint32_t>(std::popcount(now)) >= kernels_.dense_rows) {
     score_lanes(view, block, now, upper);
     rows &= ~now;
   }

@@ -140,6 +140,9 @@ struct Kernels {
   // ascending j; 8 trailing coordinates use lanes 0..7), then lanes l and l + 8, + 4, + 2, + 1.
   QuantiseSums (*quantise)(const float* u, std::uint32_t coded_dim, const Levels& levels,
                            std::uint8_t* codes);
+
+  // From so many rows of a block on, code_dots takes less than as many code_dot; above 32: never.
+  std::uint32_t dense_rows = kBlockRows + 1;
 };
 
 // Index of `bits` (1, 2, 3, 4 or 8) in Kernels::code_dot.

@@ -10,6 +10,7 @@ constinit const Kernels kKernels = {
     {code_dots<1>, code_dots<2>, code_dots<3>, code_dots<4>, code_dots<8>},
     fwht,
     quantise,
+    8,
 };
 
 }  // namespace vicinal::simd::neon
