@@ -111,11 +111,11 @@ class WaveScans {
   std::size_t count_ = 0;
 };
 
-// Estimates all rows for all scans. One scan takes each run as it comes; several share tiles.
+// Runs that several scans share.
 class Tile {
  public:
   Tile(std::span<Scan* const> scans, std::size_t plane_bytes) noexcept
-      : scans_(scans), runs_max_(scans.size() == 1 ? 1 : runs_of(plane_bytes)) {}
+      : scans_(scans), runs_max_(runs_of(plane_bytes)) {}
 
   void add(const BlockRun& run) noexcept {
     runs_[count_++] = run;

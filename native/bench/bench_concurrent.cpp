@@ -149,14 +149,9 @@ Options concurrent_defaults() {
 
 std::vector<Row> run_concurrent(const Options& options) {
   std::vector<Row> rows;
-  for (const std::uint32_t dim : dims_of(options)) {
-    for (const std::uint64_t n : counts_of(options)) {
-      const DataSet data = make_data(options, n, dim);
-      for (const unsigned bits : options.bits) {
-        for (const std::size_t k : options.k) Measurement(options, data, bits, k).run(rows);
-      }
-    }
-  }
+  for_each_data(options, [&](const DataSet& data, unsigned bits) {
+    for (const std::size_t k : options.k) Measurement(options, data, bits, k).run(rows);
+  });
   return rows;
 }
 

@@ -68,12 +68,9 @@ Options encode_defaults() {
 
 std::vector<Row> run_encode(const Options& options) {
   std::vector<Row> rows;
-  for (const std::uint32_t dim : dims_of(options)) {
-    for (const std::uint64_t n : counts_of(options)) {
-      const DataSet data = make_data(options, n, dim);
-      for (const unsigned bits : options.bits) measure(options, data, bits, rows);
-    }
-  }
+  for_each_data(options, [&](const DataSet& data, unsigned bits) {
+    measure(options, data, bits, rows);
+  });
   return rows;
 }
 

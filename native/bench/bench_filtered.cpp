@@ -142,14 +142,9 @@ Options filtered_defaults() {
 
 std::vector<Row> run_filtered(const Options& options) {
   std::vector<Row> rows;
-  for (const std::uint32_t dim : dims_of(options)) {
-    for (const std::uint64_t n : counts_of(options)) {
-      const DataSet data = make_data(options, n, dim);
-      for (const unsigned bits : options.bits) {
-        for (const std::size_t k : options.k) measure(options, data, bits, k, rows);
-      }
-    }
-  }
+  for_each_data(options, [&](const DataSet& data, unsigned bits) {
+    for (const std::size_t k : options.k) measure(options, data, bits, k, rows);
+  });
   return rows;
 }
 

@@ -49,4 +49,16 @@ struct DataSet {
 // `n` rows and the queries. A usage failure when the file has fewer rows.
 [[nodiscard]] DataSet make_data(const Options& options, std::uint64_t n, std::uint32_t dim);
 
+// Calls visit(data, bits) for every setting of rows, dimension and bits; data is made once for all
+// bits.
+template <class Visit>
+void for_each_data(const Options& options, Visit visit) {
+  for (const std::uint32_t dim : dims_of(options)) {
+    for (const std::uint64_t n : counts_of(options)) {
+      const DataSet data = make_data(options, n, dim);
+      for (const unsigned bits : options.bits) visit(data, bits);
+    }
+  }
+}
+
 }  // namespace vicinal::bench
