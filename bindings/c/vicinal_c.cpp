@@ -149,6 +149,12 @@ void vicinal_search_options_init(vicinal_search_options* options) {
   options->certainty = defaults.certainty;
 }
 
+void vicinal_write_options_init(vicinal_write_options* options) {
+  *options = {};
+  options->struct_size = sizeof *options;
+  options->atomic = 1;
+}
+
 vicinal_index* vicinal_index_create(const vicinal_index_options* options, vicinal_status* status) {
   vicinal_index_options known;
   vicinal_index_options_init(&known);
@@ -227,6 +233,34 @@ vicinal_status vicinal_index_upsert(vicinal_index* index, const uint64_t* ids, c
 vicinal_status vicinal_index_remove(vicinal_index* index, const uint64_t* ids, uint64_t count,
                                     vicinal_receipt* receipt) {
   return receipt_of(index->index.remove(ids_of(ids, count)), receipt);
+}
+
+vicinal_status vicinal_index_write(vicinal_index* index, uint32_t kind, const uint64_t* ids,
+                                   const float* rows, uint64_t count,
+                                   const vicinal_write_options* options,
+                                   vicinal_receipt* receipt) {
+  if (receipt != nullptr) *receipt = {};
+  vicinal_write_options known;
+  vicinal_write_options_init(&known);
+  if (options != nullptr) {
+    const Status read = read_options(options, &known);
+    if (!read.ok()) return to_c(read);
+  }
+  if (kind > VICINAL_REMOVE) return to_c(bad_option(OptionName::none));
+  // More than fits the address space, and would wrap around in the product.
+  const std::size_t floats_max = static_cast<std::size_t>(-1) / sizeof(float);
+  if (count > floats_max / index->index.options().dim) return to_c(Status(Code::full, count));
+  vicinal::Receipt landed;
+  vicinal::WriteOptions wanted;
+  wanted.atomic = known.atomic != 0;
+  wanted.landed = &landed;
+  const auto all = ids_of(ids, count);
+  const auto written = kind == VICINAL_REMOVE ? index->index.remove(all, wanted)
+                       : kind == VICINAL_ADD
+                           ? index->index.add(all, rows_of(index, rows, count), wanted)
+                           : index->index.upsert(all, rows_of(index, rows, count), wanted);
+  if (receipt != nullptr) *receipt = {landed.sequence, landed.count};
+  return receipt_of(written, receipt);
 }
 
 vicinal_status vicinal_index_clear(vicinal_index* index, vicinal_receipt* receipt) {

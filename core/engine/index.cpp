@@ -1,4 +1,6 @@
 // The public index over the engine.
+#include <algorithm>
+
 #include "engine/core.hpp"
 #include "engine/image.hpp"
 #include "engine/reader.hpp"
@@ -10,6 +12,7 @@ namespace {
 
 constexpr int kAdd = static_cast<int>(engine::MessageKind::add);
 constexpr int kUpsert = static_cast<int>(engine::MessageKind::upsert);
+constexpr int kRemove = static_cast<int>(engine::MessageKind::remove);
 
 Result<Receipt> write(engine::Core& core, engine::Message& message) noexcept {
   const Status written = core.write_and_wait(message);
@@ -55,22 +58,47 @@ Result<Index> Index::open(const std::string& path, const OpenOptions& options) {
 const IndexOptions& Index::options() const noexcept { return core_->options(); }
 
 Result<Receipt> Index::write_rows(int kind, std::span<const std::uint64_t> ids,
-                                  std::span<const float> rows) {
+                                  std::span<const float> rows, const WriteOptions& options) {
+  if (options.landed != nullptr) *options.landed = {};
   if (core_->closed()) return Status(Code::closed);
   if (read_only_) return Status(Code::read_only);
-  const std::uint64_t dim = core_->options().dim;
-  if (rows.size() % dim != 0 || rows.size() / dim != ids.size()) {
+  const std::uint32_t dim = core_->options().dim;
+  const bool has_rows = kind != kRemove;
+  if (has_rows && (rows.size() % dim != 0 || rows.size() / dim != ids.size())) {
     return Status(Code::dimension, rows.size(), ids.size() * dim);
   }
-  if (ids.empty()) return Receipt{core_->sequence(), 0};
+  const std::uint64_t most = options.atomic ? ids.size()
+                             : has_rows     ? engine::rows_of_part(dim)
+                                            : engine::kPartIds;
+  Receipt landed{core_->sequence(), 0};
+  for (std::size_t first = 0; first < ids.size();) {
+    const std::size_t count = std::min<std::uint64_t>(most, ids.size() - first);
+    const auto part = has_rows ? rows.subspan(first * dim, count * dim) : rows;
+    const auto written = write_part(kind, ids.subspan(first, count), part, first);
+    if (!written.ok()) return written.status();
+    landed = {written->sequence, landed.count + written->count};
+    if (options.landed != nullptr) *options.landed = landed;
+    first += count;
+  }
+  return landed;
+}
+
+// One message of rows `first` .. of the whole write.
+Result<Receipt> Index::write_part(int kind, std::span<const std::uint64_t> ids,
+                                  std::span<const float> rows, std::uint64_t first) {
   Result<Receipt> written = Receipt{};
   // Once, unless somebody calibrates the index between the encoding and the write.
   for (int turn = 0; turn < kEncodeTurnsMax; ++turn) {
     auto message = core_->make_message(static_cast<engine::MessageKind>(kind), ids.size());
     if (!message.ok()) return message.status();
     std::copy(ids.begin(), ids.end(), (*message)->ids());
-    const Status encoded = (*message)->encode(0, rows.data(), ids.size());
-    if (!encoded.ok()) return encoded;
+    if (kind != kRemove) {
+      const Status encoded = (*message)->encode(0, rows.data(), ids.size());
+      if (encoded.code() == Code::not_finite) {
+        return Status(encoded.code(), first + encoded.a(), encoded.b());
+      }
+      if (!encoded.ok()) return encoded;
+    }
     written = write(*core_, **message);
     if (!is_stale(written.status())) break;
   }
@@ -91,23 +119,17 @@ Result<Receipt> Index::calibrate(std::span<const float> sample, const WriteOptio
 }
 
 Result<Receipt> Index::add(std::span<const std::uint64_t> ids, std::span<const float> rows,
-                           const WriteOptions&) {
-  return write_rows(kAdd, ids, rows);
+                           const WriteOptions& options) {
+  return write_rows(kAdd, ids, rows, options);
 }
 
 Result<Receipt> Index::upsert(std::span<const std::uint64_t> ids, std::span<const float> rows,
-                              const WriteOptions&) {
-  return write_rows(kUpsert, ids, rows);
+                              const WriteOptions& options) {
+  return write_rows(kUpsert, ids, rows, options);
 }
 
-Result<Receipt> Index::remove(std::span<const std::uint64_t> ids, const WriteOptions&) {
-  if (core_->closed()) return Status(Code::closed);
-  if (read_only_) return Status(Code::read_only);
-  if (ids.empty()) return Receipt{core_->sequence(), 0};
-  auto message = core_->make_message(engine::MessageKind::remove, ids.size());
-  if (!message.ok()) return message.status();
-  std::copy(ids.begin(), ids.end(), (*message)->ids());
-  return write(*core_, **message);
+Result<Receipt> Index::remove(std::span<const std::uint64_t> ids, const WriteOptions& options) {
+  return write_rows(kRemove, ids, {}, options);
 }
 
 Result<Receipt> Index::clear(const WriteOptions&) {

@@ -10,6 +10,7 @@
 //     were is not known any more.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,6 +30,15 @@ enum class MessageKind : std::uint8_t {
 
 // Rows that fit the staging area of a message: what a caller hands over at once for encoding.
 inline constexpr std::size_t kStagingBytes = std::size_t{64} << 10;
+
+// What a message carries at most when a write may land in parts: a part's rows as they come, or a
+// removal's ids with what undoing it takes.
+inline constexpr std::uint64_t kPartBytes = std::uint64_t{4} << 20;
+inline constexpr std::uint64_t kPartIds = kPartBytes / 16;
+
+[[nodiscard]] constexpr std::uint64_t rows_of_part(std::uint32_t dim) noexcept {
+  return std::max<std::uint64_t>(1, kPartBytes / (dim * sizeof(float)));
+}
 
 class Message {
  public:

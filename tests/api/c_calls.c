@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <vicinal/vicinal.h>
 
@@ -327,6 +328,55 @@ int c_calibrations(void) {
   options.metric = VICINAL_IP;
   index = vicinal_index_create(&options, &status);
   EXPECT(vicinal_index_calibrate(index, rows, kRows, NULL).code == VICINAL_UNSUPPORTED);
+  vicinal_index_free(index);
+  return 0;
+}
+
+int c_parts(void) {
+  fill();
+  vicinal_index* index = make_index();
+  vicinal_write_options options;
+  vicinal_write_options_init(&options);
+  EXPECT(options.struct_size == sizeof options && options.atomic == 1);
+  vicinal_receipt receipt = {9, 9};
+  EXPECT(vicinal_index_write(index, VICINAL_ADD, ids, rows, 10, NULL, &receipt).code == VICINAL_OK);
+  EXPECT(receipt.sequence == 1 && receipt.count == 10);
+  EXPECT(vicinal_index_write(index, VICINAL_UPSERT, ids, rows, kRows, &options, &receipt).code ==
+         VICINAL_OK);
+  EXPECT(receipt.sequence == 2 && receipt.count == kRows);
+  EXPECT(vicinal_index_write(index, VICINAL_REMOVE, ids, NULL, 5, &options, &receipt).code ==
+         VICINAL_OK);
+  EXPECT(receipt.sequence == 3 && receipt.count == 5);
+  EXPECT(vicinal_index_write(index, VICINAL_ADD, ids, rows, kRows, &options, &receipt).code ==
+         VICINAL_DUPLICATE_ID);
+  EXPECT(receipt.sequence == 0 && receipt.count == 0);
+  EXPECT(vicinal_index_write(index, VICINAL_CLEAR, ids, rows, 0, &options, NULL).code ==
+         VICINAL_BAD_OPTION);
+  EXPECT(vicinal_index_write(index, VICINAL_ADD, ids, rows, UINT64_MAX / 4, &options, NULL).code ==
+         VICINAL_FULL);
+  options.struct_size = sizeof options + 4;
+  EXPECT(vicinal_index_write(index, VICINAL_ADD, ids, rows, 1, &options, NULL).code ==
+         VICINAL_BAD_OPTION);
+
+  /* In two parts: the first stays when the second has an id twice. */
+  enum { kPart = 262144 };
+  vicinal_index_options narrow;
+  vicinal_index_options_init(&narrow);
+  narrow.dim = 4;
+  vicinal_index* large = vicinal_index_create(&narrow, NULL);
+  uint64_t* many = calloc(kPart + 2, sizeof *many);
+  float* zeros = calloc((size_t)(kPart + 2) * 4, sizeof *zeros);
+  EXPECT(large != NULL && many != NULL && zeros != NULL);
+  for (uint64_t i = 0; i < kPart + 1; ++i) many[i] = i;
+  vicinal_write_options_init(&options);
+  options.atomic = 0;
+  const vicinal_status status =
+      vicinal_index_write(large, VICINAL_ADD, many, zeros, kPart + 2, &options, &receipt);
+  EXPECT(status.code == VICINAL_DUPLICATE_ID && status.a == 0);
+  EXPECT(receipt.sequence == 1 && receipt.count == kPart);
+  free(many);
+  free(zeros);
+  vicinal_index_free(large);
   vicinal_index_free(index);
   return 0;
 }

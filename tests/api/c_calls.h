@@ -13,6 +13,7 @@ int c_batches(void);
 int c_filters(void);
 int c_messages(void);
 int c_calibrations(void);
+int c_parts(void);
 int c_struct_sizes(void);
 int c_texts(void);
 int c_files(const char* path);

@@ -22,6 +22,8 @@ TEST(C, MessagesAreFilledInPartsAndPumped) { EXPECT_EQ(c_messages(), kPassed); }
 
 TEST(C, AnIndexIsCalibratedWhileItIsEmpty) { EXPECT_EQ(c_calibrations(), kPassed); }
 
+TEST(C, AWriteWithOptionsLandsWholeOrInParts) { EXPECT_EQ(c_parts(), kPassed); }
+
 TEST(C, StructsOfOlderCallersAreFilledUpAndOfNewerOnesRefused) {
   EXPECT_EQ(c_struct_sizes(), kPassed);
 }

@@ -110,6 +110,64 @@ TEST(EngineWriters, QueuedWritesBesideWaitingOnesAreAllDoneInTheirOrder) {
   EXPECT_EQ(index.try_stats()->ring_depth, 0u);
 }
 
+// Three times what a ring holds from each of 8 producers, for one writer: a full ring is BUSY and
+// named, and the producer waits for its oldest write.
+TEST(EngineWriters, EightProducersOfMoreThanTheirRingsHoldAllLandInTheirOrder) {
+  constexpr std::uint64_t kProducers = 8;
+  constexpr std::uint64_t kRing = 64;
+  const std::uint64_t writes_each = scaled(3 * kRing);
+  Index index = make();
+  sync::Atomic<std::uint32_t> stop;
+  sync::Atomic<std::uint32_t> refused;
+  std::vector<std::thread> producers;
+  for (std::uint64_t producer = 0; producer < kProducers; ++producer) {
+    producers.emplace_back([&, producer] {
+      WriteQueue queue = index.write_queue();
+      std::vector<PendingWrite> writes;
+      std::size_t oldest = 0;
+      for (std::uint64_t i = 0; i < writes_each; ++i) {
+        // The first id again and again: the last write in the order decides.
+        const std::vector<std::uint64_t> ids = {producer * 1000, producer * 1000 + 1 + i};
+        PendingWrite write = std::move(queue.make(WriteKind::upsert, 2)).value();
+        std::copy(ids.begin(), ids.end(), write.ids().begin());
+        ASSERT_TRUE(write.encode(0, rows_of(ids, kDim, i)).ok());
+        for (Status status = queue.submit(write); !status.ok(); status = queue.submit(write)) {
+          ASSERT_EQ(status.code(), Code::busy);
+          ASSERT_EQ(status.a(), kRing);
+          ASSERT_EQ(status.b(), kRing);
+          refused.fetch_add(1, sync::relaxed);
+          while (!writes[oldest].done()) std::this_thread::yield();
+          ++oldest;
+        }
+        writes.push_back(std::move(write));
+      }
+      std::uint64_t last = 0;
+      for (const PendingWrite& write : writes) {
+        while (!write.done()) std::this_thread::yield();
+        ASSERT_TRUE(write.result().ok());
+        EXPECT_GE(write.result()->sequence, last);
+        last = write.result()->sequence;
+      }
+    });
+  }
+  // Nobody works before a ring was full.
+  while (refused.load(sync::relaxed) == 0) std::this_thread::yield();
+  std::thread writer([&] {
+    while (stop.load(sync::acquire) == 0) {
+      if (index.pump(1000) == 0) std::this_thread::yield();
+    }
+  });
+  for (std::thread& producer : producers) producer.join();
+  stop.store(1, sync::release);
+  writer.join();
+  Contents all;
+  for (std::uint64_t producer = 0; producer < kProducers; ++producer) {
+    for (std::uint64_t i = 0; i < writes_each; ++i) all[producer * 1000 + 1 + i] = i;
+    all[producer * 1000] = writes_each - 1;
+  }
+  expect_contents(index, all);
+}
+
 std::uint32_t doorbell(const Index& index) {
   std::uint32_t value;
   std::memcpy(&value, index.doorbell(), sizeof value);

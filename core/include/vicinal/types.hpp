@@ -64,14 +64,19 @@ struct SearchOptions {
   std::uint64_t min_sequence = 0;
 };
 
-struct WriteOptions {
-  // Reserved for durability and partial batches; a write is atomic and in memory.
-  std::uint32_t reserved = 0;
-};
-
 struct Receipt {
   std::uint64_t sequence = 0;  // the first version that shows the write
   std::uint64_t count = 0;     // rows added, replaced, or removed
+};
+
+struct WriteOptions {
+  // False: a large add, upsert or remove may land in parts, each whole and in one version, in their
+  // order. Memory for encoded rows is then that of one part (4 MiB of coordinates, or 262,144 ids).
+  // At an error the parts before it stay, those behind it are not tried. Other writes: no effect.
+  bool atomic = true;
+  // Where to tell what has landed, at an error too: the version that shows the last part, and the
+  // rows of all; zeros when nothing has. Null: nowhere.
+  Receipt* landed = nullptr;
 };
 
 // A moment's figures. Byte counts are of memory that was handed out and touched.

@@ -100,6 +100,11 @@ typedef struct vicinal_open_options {
   uint64_t memory_bytes_max;   /* 0: no limit; a file that needs more is FULL */
 } vicinal_open_options;
 
+typedef struct vicinal_write_options {
+  uint32_t struct_size;
+  uint32_t atomic;             /* 1; 0: a large write may land in parts, see vicinal_index_write */
+} vicinal_write_options;
+
 typedef struct vicinal_receipt {
   uint64_t sequence;
   uint64_t count;
@@ -150,6 +155,7 @@ size_t vicinal_status_message(const vicinal_status* status, char* text, size_t b
 void vicinal_index_options_init(vicinal_index_options* options);
 void vicinal_open_options_init(vicinal_open_options* options);
 void vicinal_search_options_init(vicinal_search_options* options);
+void vicinal_write_options_init(vicinal_write_options* options);
 
 /* A new index, or null with the reason in `status`. */
 vicinal_index* vicinal_index_create(const vicinal_index_options* options, vicinal_status* status);
@@ -172,6 +178,15 @@ vicinal_status vicinal_index_upsert(vicinal_index* index, const uint64_t* ids, c
                                     uint64_t count, vicinal_receipt* receipt);
 vicinal_status vicinal_index_remove(vicinal_index* index, const uint64_t* ids, uint64_t count,
                                     vicinal_receipt* receipt);
+/* A write with options, which may be null: VICINAL_ADD, VICINAL_UPSERT, or VICINAL_REMOVE, which has
+ * no rows. With `atomic` 0 a large one lands in parts of 4 MiB of coordinates or 262,144 ids, in
+ * their order, each whole and in one version: memory for encoded rows is then that of one part. At
+ * an error the parts before it stay. `receipt` (may be null) tells at every outcome what has
+ * landed; zeros when nothing has. */
+vicinal_status vicinal_index_write(vicinal_index* index, uint32_t kind, const uint64_t* ids,
+                                   const float* rows, uint64_t count,
+                                   const vicinal_write_options* options,
+                                   vicinal_receipt* receipt);
 vicinal_status vicinal_index_clear(vicinal_index* index, vicinal_receipt* receipt);
 /* `sample`: count * dim floats, at least 32 rows, of the kind that will be added. From now on rows
  * are measured from its centre, which raises recall where vectors do not lie around zero. Only

@@ -299,15 +299,16 @@ class Index {
   [[nodiscard]] const IndexOptions& options() const noexcept;
 
   // `rows`: ids.size() * dim floats, row by row. Returns once the rows are visible to every search
-  // that starts afterwards; a batch becomes visible in one step. Errors, nothing changed:
-  // DIMENSION, NOT_FINITE(row, coordinate), DUPLICATE_ID(id), FULL, BUSY (a stuck reader holds too
-  // much retired memory), READ_ONLY, CLOSED.
+  // that starts afterwards; a batch becomes visible in one step, or with `atomic` false in parts.
+  // Errors, nothing changed but what WriteOptions::landed tells: DIMENSION, NOT_FINITE(row,
+  // coordinate), DUPLICATE_ID(id), FULL, BUSY (a stuck reader holds too much retired memory),
+  // READ_ONLY, CLOSED.
   Result<Receipt> add(std::span<const std::uint64_t> ids, std::span<const float> rows,
                       const WriteOptions& options = {});
   // As add; rows whose id is present replace it. An id twice in one batch: the last row wins.
   Result<Receipt> upsert(std::span<const std::uint64_t> ids, std::span<const float> rows,
                          const WriteOptions& options = {});
-  // Unknown ids are no error; the receipt counts the rows that went.
+  // Unknown ids are no error; the receipt counts the rows that went. FULL, BUSY, READ_ONLY, CLOSED.
   Result<Receipt> remove(std::span<const std::uint64_t> ids, const WriteOptions& options = {});
   Result<Receipt> clear(const WriteOptions& options = {});
   // Fits the index to where vectors lie: from now on they are measured from the centre of `sample`
@@ -360,7 +361,9 @@ class Index {
   friend class WeakIndex;
   explicit Index(std::shared_ptr<engine::Core> core, bool read_only) noexcept;
   Result<Receipt> write_rows(int kind, std::span<const std::uint64_t> ids,
-                             std::span<const float> rows);
+                             std::span<const float> rows, const WriteOptions& options);
+  Result<Receipt> write_part(int kind, std::span<const std::uint64_t> ids,
+                             std::span<const float> rows, std::uint64_t first);
   std::shared_ptr<engine::Core> core_;
   bool read_only_ = false;
 };
