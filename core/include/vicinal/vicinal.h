@@ -178,10 +178,10 @@ vicinal_status vicinal_index_upsert(vicinal_index* index, const uint64_t* ids, c
                                     uint64_t count, vicinal_receipt* receipt);
 vicinal_status vicinal_index_remove(vicinal_index* index, const uint64_t* ids, uint64_t count,
                                     vicinal_receipt* receipt);
-/* A write with options, which may be null: VICINAL_ADD, VICINAL_UPSERT, or VICINAL_REMOVE, which has
- * no rows. With `atomic` 0 a large one lands in parts of 4 MiB of coordinates or 262,144 ids, in
- * their order, each whole and in one version: memory for encoded rows is then that of one part. At
- * an error the parts before it stay. `receipt` (may be null) tells at every outcome what has
+/* VICINAL_ADD, VICINAL_UPSERT, or VICINAL_REMOVE, which has no rows. `options` may be null. With
+ * `atomic` 0 a large one lands in parts of 4 MiB of coordinates or 262,144 ids, in their order,
+ * each whole and in one version: memory for encoded rows is then that of one part. At an error the
+ * parts before it stay. `receipt` (may be null) tells at every outcome what has
  * landed; zeros when nothing has. */
 vicinal_status vicinal_index_write(vicinal_index* index, uint32_t kind, const uint64_t* ids,
                                    const float* rows, uint64_t count,
