@@ -7,6 +7,7 @@ option(VICINAL_COMMAND "Build the command line tool" ON)
 option(VICINAL_WERROR "Treat warnings as errors" OFF)
 option(BUILD_SHARED_LIBS "Build vicinal as a shared library" OFF)
 set(VICINAL_SANITIZE "" CACHE STRING "Sanitizers: empty, address,undefined or thread")
+# The simulated ones are for one program only: tests/simulator compiles the core's files for itself.
 set(VICINAL_ATOMICS "plain" CACHE STRING "plain, or counted: sync/atomic.hpp counts its operations")
 set_property(CACHE VICINAL_ATOMICS PROPERTY STRINGS plain counted)
 set(VICINAL_WASM "threads" CACHE STRING "WebAssembly build: threads, scalar or single")

@@ -4,6 +4,8 @@
 // I1: every operation names its memory order; there is no default.
 // I2: no stand-alone fences exist (ThreadSanitizer does not model them).
 // I3: a word is only ever accessed at its own size.
+// I4: Plain<T> is a T that several threads touch, one after the other: the orders of Atomics keep
+//     them apart. The simulator reports two accesses that they do not order.
 #pragma once
 
 #include <atomic>
@@ -19,6 +21,25 @@ inline constexpr Order acquire = std::memory_order_acquire;
 inline constexpr Order release = std::memory_order_release;
 inline constexpr Order acq_rel = std::memory_order_acq_rel;
 inline constexpr Order seq_cst = std::memory_order_seq_cst;
+
+}  // namespace vicinal::sync
+
+#ifdef VICINAL_ATOMICS_SIMULATED
+
+#include "sync/atomic_simulated.hpp"
+
+namespace vicinal::sync {
+inline constexpr bool kSimulated = true;
+}  // namespace vicinal::sync
+
+#else
+
+namespace vicinal::sync {
+
+inline constexpr bool kSimulated = false;
+
+template <class T>
+using Plain = T;
 
 template <class T>
 class Atomic {
@@ -66,6 +87,12 @@ class Atomic {
   static_assert(std::atomic<T>::is_always_lock_free);
   std::atomic<T> value_;
 };
+
+}  // namespace vicinal::sync
+
+#endif  // VICINAL_ATOMICS_SIMULATED
+
+namespace vicinal::sync {
 
 static_assert(sizeof(Atomic<std::uint32_t>) == 4 && sizeof(Atomic<std::uint64_t>) == 8);
 

@@ -53,7 +53,7 @@ class MessageRing {
  private:
   alignas(128) Atomic<std::uint32_t> tail_;  // the producer stores
   alignas(128) Atomic<std::uint32_t> head_;  // the writer stores
-  alignas(128) T* slots_[kCapacity] = {};
+  alignas(128) Plain<T*> slots_[kCapacity] = {};
 };
 
 }  // namespace vicinal::sync

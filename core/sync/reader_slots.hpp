@@ -34,8 +34,9 @@
 
 namespace vicinal::sync {
 
-inline constexpr std::uint32_t kChunkSlots = 64;
-inline constexpr std::uint32_t kReaderSlotsMax = 4096;
+// In the simulator every slot is a chunk of its own, so that each scenario publishes some.
+inline constexpr std::uint32_t kChunkSlots = kSimulated ? 1 : 64;
+inline constexpr std::uint32_t kReaderSlotsMax = kSimulated ? 64 : 4096;
 
 // A pin's value: kind in the low two bits, a sequence or generation above them.
 struct Pin {

@@ -67,7 +67,8 @@ class alignas(128) VersionRoot {
 
   // The newest version, for the holder of the writer's token, who alone retires versions.
   [[nodiscard]] const VersionHeader* newest() const noexcept { return current_.load(relaxed); }
-  // The newest sequence, for anyone; never behind a version that the caller has seen published.
+  // The newest sequence, for anyone; never behind a commit that was over before the call. Who has
+  // entered a version between its steps (1) and (3) may get the one before.
   [[nodiscard]] std::uint64_t sequence() const noexcept { return load_generation(); }
 
  private:

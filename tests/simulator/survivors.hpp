@@ -1,0 +1,37 @@
+// The mutants that no scenario can notice, each with the reason why its order may be weaker.
+//
+// I1: one that begins to die, or whose site is gone, fails the test: the reason has become wrong.
+#pragma once
+
+#include <string_view>
+
+namespace vicinal::sim {
+
+struct Survivor {
+  std::string_view mutant;
+  std::string_view reason;
+};
+
+inline constexpr std::string_view kSeenChunk =
+    "a chunk that was seen by an acquire was published before, in every order";
+inline constexpr std::string_view kEventAlone =
+    "every ring changes the value and wakes: the event alone needs release and acquire (event.hpp)";
+inline constexpr std::string_view kWhoIsRefused =
+    "the one order matters to who is refused; who succeeds needs the last holder's work only";
+
+inline constexpr Survivor kSurvivors[] = {
+    {"sync/event.hpp prepare load seq_cst -> acquire", kEventAlone},
+    {"sync/event.hpp ring change seq_cst -> acq_rel", kEventAlone},
+    {"sync/event.hpp ring change seq_cst -> release", kEventAlone},
+    {"sync/reader_slots.cpp bytes load acquire -> relaxed", "a figure: nothing is followed"},
+    {"sync/reader_slots.cpp claim compare_exchange seq_cst/seq_cst -> seq_cst/acquire", kSeenChunk},
+    {"sync/reader_slots.cpp claim load seq_cst -> acquire", kSeenChunk},
+    {"sync/reader_slots.cpp slot load acquire -> relaxed",
+     "whoever has a slot's number has it from a claim, which has acquired the chunk"},
+    {"sync/writer_token.hpp try_acquire compare_exchange seq_cst/seq_cst -> acq_rel/seq_cst",
+     kWhoIsRefused},
+    {"sync/writer_token.hpp try_acquire compare_exchange seq_cst/seq_cst -> acquire/seq_cst",
+     kWhoIsRefused},
+};
+
+}  // namespace vicinal::sim
