@@ -9,6 +9,7 @@
 #include "base/assert.hpp"
 #include "platform/futex.hpp"
 #include "platform/memory.hpp"
+#include "platform/realm.hpp"
 #include "simulator/fibers.hpp"
 
 namespace vicinal::sim {
@@ -364,6 +365,8 @@ void futex_wait(const void* word, std::uint32_t expected, std::uint64_t) noexcep
 }
 
 void futex_wake_all(const void* word) noexcept { sim::current->wake(word); }
+
+std::uint32_t realm() noexcept { return 0; }
 
 void* allocate(std::size_t bytes) noexcept { return sim::allocate(bytes); }
 

@@ -58,12 +58,16 @@ struct World {
   std::uint64_t read(sync::ReaderSlot& slot) const {
     const auto& version = static_cast<const Version&>(*root.enter(slot));
     const std::uint64_t sequence = version.sequence;
-    check(version.number == sequence, "a version is not what was published");
-    for (const Part* part : version.parts) {
-      check(part->made_for <= sequence, "a part is newer than its version");
-    }
+    look_at(version);
     sync::VersionRoot::leave(slot);
     return sequence;
+  }
+  // Everything that the version reaches, under whatever pin holds it.
+  static void look_at(const Version& version) {
+    check(version.number == version.sequence, "a version is not what was published");
+    for (const Part* part : version.parts) {
+      check(part->made_for <= version.sequence, "a part is newer than its version");
+    }
   }
 
  private:
