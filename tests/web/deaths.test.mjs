@@ -1,5 +1,6 @@
 // Workers that are ended while they search: what they held comes back when it is certain that they
 // run no more, and not before.
+import { VectorIndex } from 'vicinal';
 import { describe, expect, test, vi } from 'vitest';
 import { create as createWith, errorOf, plain } from './support/backends.mjs';
 import { randomRows, range, row } from './support/random.mjs';
@@ -58,6 +59,53 @@ describe('deaths', () => {
     expect(index.stats().slotsRetired).toBe(inNode ? 0 : rounds * each * 2);
     expect(index.stats().readersMax).toBe(4096 - index.stats().slotsRetired);
     await alive.terminate();
+  });
+
+  test('twenty workers ended at once in mid-search, while the writer commits', async () => {
+    const index = await create();
+    const rowsOf = (generation) => randomRows(generation, count, dim);
+    await index.add(range(count), rowsOf(0));
+    const mine = readersOf(index);
+    const workers = await Promise.all(range(20).map(() => startSearching(index)));
+    await index.upsert(range(count), rowsOf(1));
+    const kept = index.snapshot();
+    const keptFinds = plain(kept.search(query, { k: 50 }));
+    let generation = 1;
+    let ending = true;
+    const writing = (async () => {
+      while (ending) await index.upsert(range(count), rowsOf(++generation));
+    })();
+    expect(index.stats()).toMatchObject({ readers: mine + 1 + 2 * workers.length });
+    // Negative control: the oldest version that is held is theirs, not this realm's.
+    expect(index.stats().oldestSequence).toBeLessThan(kept.sequence);
+    await Promise.all(workers.map((worker) => worker.terminate()));
+    await vi.waitUntil(() => readersOf(index) === mine + 1, patience);
+    ending = false;
+    await writing;
+    const searches = workers.map((worker) => worker.searches());
+
+    // What living readers hold stays, and nothing else.
+    await index.upsert(range(count), rowsOf(++generation));
+    const { bytes, oldestSequence } = index.stats();
+    expect(oldestSequence).toBe(kept.sequence);
+    expect(bytes.retired).toBeGreaterThan(0);
+    expect(plain(kept.search(query, { k: 50 }))).toEqual(keptFinds);
+    await kept.close();
+    await index.upsert([1], row(rowsOf(generation), dim, 1));
+    await vi.waitUntil(() => index.stats().bytes.retired === 0, patience);
+
+    expect(index.stats().slotsRetired).toBe(inNode ? 0 : 2 * workers.length);
+    const fresh = await createWith({ dim }, { threads: false });
+    await fresh.add(range(count), rowsOf(generation));
+    const expected = plain(fresh.search(query, { k: 50, exhaustive: true }));
+    const readers = await Promise.all(range(60).map(() => VectorIndex.attach(index.share())));
+    expect(readersOf(index)).toBe(mine + readers.length);
+    for (const reader of [index, ...readers]) {
+      expect(plain(reader.search(query, { k: 50, exhaustive: true }))).toEqual(expected);
+    }
+    await Promise.all(readers.map((reader) => reader.close()));
+    expect(readersOf(index)).toBe(mine);
+    expect(workers.map((worker) => worker.searches())).toEqual(searches);
   });
 
   test('a realm that left and came back lives', async () => {
