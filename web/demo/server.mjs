@@ -1,13 +1,19 @@
-// npm run demo [-- PORT]: serves the demo page on the loopback interface, with the headers that
-// give a page shared memory.
+// npm run demo [-- PORT]: serves the demo page, and the one of examples/frames, on the loopback
+// interface, with the headers that give a page shared memory.
 import { createReadStream, existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const demo = fileURLToPath(new URL('.', import.meta.url));
-const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
+const folder = (place) => fileURLToPath(new URL(place, import.meta.url));
+const dist = folder('../../dist/');
+/** What is served, by the beginning of its address. */
+const folders = {
+  '/dist/': dist,
+  '/examples/frames/': folder('../../examples/frames/'),
+  '/': folder('.'),
+};
 
 const types = {
   '.html': 'text/html; charset=utf-8', '.css': 'text/css; charset=utf-8',
@@ -26,9 +32,8 @@ const headers = {
 /** The file that an address means, or undefined for one that is not ours to serve. */
 function fileOf(url) {
   const name = decodeURIComponent(new URL(url, 'http://localhost').pathname);
-  const inDist = name.startsWith('/dist/');
-  const root = inDist ? dist : demo;
-  const file = path.join(root, inDist ? name.slice('/dist/'.length) : name);
+  const [place, root] = Object.entries(folders).find(([begin]) => name.startsWith(begin));
+  const file = path.join(root, name.slice(place.length));
   if (!file.startsWith(root)) return undefined;
   return name.endsWith('/') ? path.join(file, 'index.html') : file;
 }
@@ -61,5 +66,7 @@ if (missing.length > 0) {
 }
 
 server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
-  console.log(`The demo is at http://127.0.0.1:${server.address().port}/ (Ctrl+C ends it)`);
+  const address = `http://127.0.0.1:${server.address().port}/`;
+  console.log(`The demo is at ${address}, a search in each frame at ${address}examples/frames/`
+    + ' (Ctrl+C ends it)');
 });
