@@ -17,6 +17,8 @@ EMSCRIPTEN_BINDINGS(vicinal) {
   function("vic_index_pump", &vic_index_pump);
   function("vic_message_create", &vic_message_create);
   function("vic_message_encode", &vic_message_encode);
+  function("vic_message_encode_apart", &vic_message_encode_apart);
+  function("vic_message_count_encoded", &vic_message_count_encoded);
   function("vic_message_submit", &vic_message_submit);
   function("vic_message_done", &vic_message_done);
   function("vic_message_release", &vic_message_release);

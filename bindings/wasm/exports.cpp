@@ -27,6 +27,7 @@ struct MessageHandle {
   MessageBlock block;  // first: its address is the handle
   IndexHandle* index;
   PendingWrite write;
+  std::uint32_t dim;
   bool settled = false;  // the outcome was copied into the block
 };
 
@@ -227,7 +228,8 @@ vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint3
   }
   auto made = owner->queue->make(static_cast<vicinal::WriteKind>(kind), count);
   if (!made.ok()) return refuse(outcome, made.status());
-  auto* handle = new (std::nothrow) MessageHandle{{}, owner, std::move(made).value()};
+  auto* handle = new (std::nothrow)
+      MessageHandle{{}, owner, std::move(made).value(), owner->index->options().dim};
   if (handle == nullptr) return refuse(outcome, Status(Code::full, sizeof(MessageHandle)));
   store(outcome, Status());
   const auto staging = handle->write.staging();
@@ -249,6 +251,21 @@ std::uint32_t vic_message_encode(vic_address message, std::uint32_t first, std::
     return finish(&handle->block.status, Status(Code::bad_option));
   }
   return finish(&handle->block.status, handle->write.encode(first, staging.first(rows * dim)));
+}
+
+VIC_EXPORT(vic_message_encode_apart)
+std::uint32_t vic_message_encode_apart(vic_address message, std::uint32_t first,
+                                       std::uint32_t rows, vic_address vectors,
+                                       vic_address status) {
+  const auto* handle = at<MessageHandle>(message);
+  return finish(at<StatusBlock>(status),
+                handle->write.encode_apart(
+                    first, {at<const float>(vectors), std::size_t{rows} * handle->dim}));
+}
+
+VIC_EXPORT(vic_message_count_encoded)
+void vic_message_count_encoded(vic_address message, std::uint32_t rows) {
+  at<MessageHandle>(message)->write.count_encoded(rows);
 }
 
 VIC_EXPORT(vic_message_submit) std::uint32_t vic_message_submit(vic_address message) {

@@ -2,7 +2,8 @@
 // (raw exports) and in the thread-less one (Embind).
 //
 // Thread safety: an index's functions from any attached thread; a reader's and a message's from the
-// one thread that owns it; vic_index_pump from any thread (one at a time does the work).
+// one thread that owns it (vic_message_encode_apart: another); vic_index_pump from any thread (one
+// at a time does the work).
 // I1: no 64-bit value crosses the boundary as an argument; blocks in linear memory carry them.
 // I2: a function returns a vicinal::Code (0 = ok) unless it says otherwise; the numbers of a Status
 //     lie in the block that the call was given.
@@ -166,6 +167,13 @@ vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint3
 // Encodes staging rows 0..rows-1 as the message's rows first..first+rows-1. DIMENSION never;
 // NOT_FINITE with (row, coordinate) in the block's status.
 std::uint32_t vic_message_encode(vic_address message, std::uint32_t first, std::uint32_t rows);
+// By another realm, to which the message's owner lends these rows until it hears of the outcome: as
+// vic_message_encode, from f32[rows * dim] at `vectors`; FULL without memory for scratch. The
+// outcome is in `status`, a StatusBlock of the caller's. What the owner then counts as encoded.
+std::uint32_t vic_message_encode_apart(vic_address message, std::uint32_t first,
+                                       std::uint32_t rows, vic_address vectors,
+                                       vic_address status);
+void vic_message_count_encoded(vic_address message, std::uint32_t rows);
 // Hands it to the writer and rings the doorbell. BUSY when the ring is full: try again later.
 std::uint32_t vic_message_submit(vic_address message);
 // 1 once the writer is done with it.

@@ -141,6 +141,21 @@ Status Message::encode(std::uint64_t first, const float* vectors, std::uint64_t 
   return {};
 }
 
+Status Message::encode_apart(std::uint64_t first, const float* vectors, std::uint64_t rows,
+                             std::byte* scratch) const noexcept {
+  VICINAL_ASSERT(packed_rows_ != nullptr);
+  VICINAL_ASSERT(first <= count_ && rows <= count_ - first);
+  const quant::CodeLayout& layout = quantiser_->layout();
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    const float* vector = vectors + i * layout.dim;
+    const Status valid = quant::Quantiser::validate(vector, layout.dim, first + i);
+    if (!valid.ok()) return valid;
+    quantiser_->encode(vector, scratch, packed_rows_ + (first + i) * layout.packed_row_bytes,
+                       factors_ + first + i, origin_);
+  }
+  return {};
+}
+
 void Message::keep(std::uint64_t row, const float* vector) noexcept {
   const std::uint64_t place = quant::sample_place(row, count_, sample_rows_);
   if (place == sample_rows_) return;

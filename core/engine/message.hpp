@@ -1,11 +1,12 @@
 // One write on its way to the writer: ids, packed rows, and where its outcome will stand.
 //
-// Thread safety: the producer's until it is submitted, the writer's until it is done, the
-// producer's again.
+// Thread safety: the producer's (encode_apart: see there) until it is submitted, the writer's until
+// it is done, the producer's again.
 // I1: one allocation, made and freed by the producer; a producer that dies leaks its message.
-// I2: rows are normalised, rotated, encoded and packed by the producer before the submit, measured
-//     from the calibration that was the newest when the message was made: the message brings a copy
-//     of its origin, so that nothing is pinned while rows are encoded.
+// I2: rows are normalised, rotated, encoded and packed before the submit, by the producer or by
+//     threads that it lends rows to (encode_apart), measured from the calibration that was the
+//     newest when the message was made: the message brings a copy of its origin, so that nothing is
+//     pinned while rows are encoded.
 // I3: a message whose calibration is no longer the newest is refused by the writer: what its rows
 //     were is not known any more.
 #pragma once
@@ -58,7 +59,7 @@ class Message {
   [[nodiscard]] MessageKind kind() const noexcept { return kind_; }
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
   [[nodiscard]] std::uint32_t dim() const noexcept { return quantiser_->layout().dim; }
-  // Rows that `encode` or `take_packed` has filled, counting one filled twice as two.
+  // Rows that `encode`, `take_packed` or `count_filled` tell of, one filled twice counting as two.
   [[nodiscard]] std::uint64_t rows_filled() const noexcept { return rows_filled_; }
   // None for clear and calibrate.
   [[nodiscard]] std::uint64_t id_count() const noexcept {
@@ -75,6 +76,15 @@ class Message {
   // kept as far as they are needed. NOT_FINITE(row of the message, coordinate); nothing is taken
   // back, the message may be encoded again or freed.
   Status encode(std::uint64_t first, const float* vectors, std::uint64_t rows) noexcept;
+  // As `encode` for rows of an add or upsert, by any thread that the producer lends these rows to,
+  // with scratch of that thread's own. What the producer does afterwards must happen after it; it
+  // then counts the rows as filled.
+  Status encode_apart(std::uint64_t first, const float* vectors, std::uint64_t rows,
+                      std::byte* scratch) const noexcept;
+  [[nodiscard]] std::size_t scratch_bytes() const noexcept {
+    return quantiser_->encode_scratch_bytes();
+  }
+  void count_filled(std::uint64_t rows) noexcept { rows_filled_ += rows; }
   // Takes over rows that are packed already, in place of `encode`.
   void take_packed(std::uint64_t first, const std::uint8_t* packed_rows,
                    const quant::RowFactors* factors, std::uint64_t rows) noexcept;

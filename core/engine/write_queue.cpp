@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "engine/core.hpp"
 #include "engine/message.hpp"
+#include "platform/memory.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal {
@@ -47,6 +48,26 @@ Status PendingWrite::encode(std::uint64_t first, std::span<const float> vectors)
   }
   return message_->encode(first, vectors.data(), rows);
 }
+
+Status PendingWrite::encode_apart(std::uint64_t first, std::span<const float> vectors) const {
+  const std::size_t dim = message_->dim();
+  const std::uint64_t count = message_->count();
+  if (vectors.size() % dim != 0) return Status(Code::dimension, vectors.size() % dim, dim);
+  const std::uint64_t rows = vectors.size() / dim;
+  const bool has_rows = message_->kind() == engine::MessageKind::add ||
+                        message_->kind() == engine::MessageKind::upsert;
+  if (!has_rows || first > count || rows > count - first) {
+    return Status(Code::bad_option, static_cast<std::uint64_t>(OptionName::ids_length));
+  }
+  void* scratch = platform::allocate(message_->scratch_bytes());
+  if (scratch == nullptr) return Status(Code::full, message_->scratch_bytes());
+  const Status encoded =
+      message_->encode_apart(first, vectors.data(), rows, static_cast<std::byte*>(scratch));
+  platform::release(scratch);
+  return encoded;
+}
+
+void PendingWrite::count_encoded(std::uint64_t rows) { message_->count_filled(rows); }
 
 bool PendingWrite::done() const noexcept { return message_->completion.done(); }
 

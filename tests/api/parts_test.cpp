@@ -160,6 +160,54 @@ TEST(Parts, WhatDoesNotFitLeavesThePartsThatDid) {
   EXPECT_GE(seen.size(), 3u);  // none, some, all
 }
 
+// As a page lends its rows to the encoder's worker.
+TEST(LentRows, RowsEncodedByOtherThreadsComeToTheSameBytes) {
+  constexpr std::uint32_t kSmallDim = 48;
+  constexpr std::uint64_t kCount = 600;
+  const auto ids = ids_from(0, kCount);
+  const auto rows = rows_of(ids, kSmallDim);
+  Index expected = std::move(Index::create(small_options(kSmallDim, Metric::l2))).value();
+  ASSERT_TRUE(expected.calibrate(std::span(rows).first(100 * kSmallDim)).ok());
+  ASSERT_TRUE(expected.add(ids, rows).ok());
+  Index index = std::move(Index::create(small_options(kSmallDim, Metric::l2))).value();
+  ASSERT_TRUE(index.calibrate(std::span(rows).first(100 * kSmallDim)).ok());
+  WriteQueue queue = index.write_queue();
+  PendingWrite write = std::move(queue.make(WriteKind::add, kCount)).value();
+  std::copy(ids.begin(), ids.end(), write.ids().begin());
+  std::vector<std::thread> encoders;
+  for (std::uint64_t first = 0; first < kCount; first += 200) {
+    encoders.emplace_back([&, first] {
+      const auto mine = std::span(rows).subspan(first * kSmallDim, 200 * kSmallDim);
+      EXPECT_TRUE(write.encode_apart(first, mine).ok());
+    });
+  }
+  for (std::thread& encoder : encoders) encoder.join();
+  // Rows that were not counted may not be there.
+  EXPECT_EQ(queue.submit(write).code(), Code::bad_option);
+  write.count_encoded(kCount);
+  ASSERT_TRUE(queue.submit(write).ok());
+  while (!write.done()) index.pump(1000);
+  ASSERT_TRUE(write.result().ok());
+  EXPECT_EQ(*index.to_bytes(), *expected.to_bytes());
+}
+
+TEST(LentRows, WhatDoesNotFitIsRefusedAndABadRowNamed) {
+  Index index = std::move(Index::create(small_options(4))).value();
+  WriteQueue queue = index.write_queue();
+  const PendingWrite write = std::move(queue.make(WriteKind::add, 3)).value();
+  std::vector<float> rows(12, 1.0f);
+  EXPECT_EQ(write.encode_apart(1, rows).code(), Code::bad_option);
+  EXPECT_EQ(write.encode_apart(4, {}).code(), Code::bad_option);
+  EXPECT_EQ(write.encode_apart(0, std::span(rows).first(5)).code(), Code::dimension);
+  rows[6] = std::numeric_limits<float>::infinity();
+  const Status bad = write.encode_apart(1, std::span(rows).first(8));
+  EXPECT_EQ(bad.code(), Code::not_finite);
+  EXPECT_EQ(bad.a(), 2u);
+  EXPECT_EQ(bad.b(), 2u);
+  const PendingWrite removal = std::move(queue.make(WriteKind::remove, 3)).value();
+  EXPECT_EQ(removal.encode_apart(0, rows).code(), Code::bad_option);
+}
+
 TEST(Parts, ARemovalLandsInPartsOf262144Ids) {
   constexpr std::uint64_t kIdsOfPart = 262'144;
   Index index = std::move(Index::create(small_options(1))).value();

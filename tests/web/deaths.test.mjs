@@ -4,7 +4,7 @@ import { VectorIndex } from 'vicinal';
 import { describe, expect, test, vi } from 'vitest';
 import { create as createWith, errorOf, plain } from './support/backends.mjs';
 import { randomRows, range, row } from './support/random.mjs';
-import { startWorker } from './support/workers.mjs';
+import { catchWorker, startWorker } from './support/workers.mjs';
 
 const inNode = globalThis.process?.versions?.node !== undefined;
 const dim = 16;
@@ -154,7 +154,6 @@ describe('deaths', () => {
         snapshot.searchAsync(query, { k: count })]);
       const ended = Promise.allSettled(calls);
       ours.terminate();
-      ours.dispatchEvent?.(new Event('error'));  // a browser does not tell
       for (const { reason } of await ended) if (reason) expect(reason.code).toBe('IO');
       await vi.waitUntil(() => readersOf(index) === mine + 1, patience);
     }
@@ -162,27 +161,6 @@ describe('deaths', () => {
     await snapshot.close();
   });
 });
-
-/** The next worker that this realm starts, by `run` or whoever. */
-async function catchWorker(run = async () => undefined) {
-  if (inNode) {
-    const started = new Promise((resolve) => process.once('worker', resolve));
-    await run();
-    return started;
-  }
-  const { Worker } = globalThis;
-  const started = new Promise((resolve) => {
-    globalThis.Worker = class extends Worker {
-      constructor(...args) {
-        super(...args);
-        globalThis.Worker = Worker;
-        resolve(this);
-      }
-    };
-  });
-  await run();
-  return started;
-}
 
 test.runIf(inNode)('more deaths than there is room for realms', async () => {
   const index = await create();

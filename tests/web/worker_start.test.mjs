@@ -85,7 +85,7 @@ const script = `
 const held = [];
 const answer = (call) => post({ vicinal: 'found', call, found: { sequence: call } });
 const on = (message) => {
-  if (message.vicinal === 'read') post({ vicinal: 'ready' });
+  if (message.vicinal === 'serve') post({ vicinal: 'ready' });
   if (message.vicinal === 'search') {
     const what = message.query[0];
     if (what === 3) post({ vicinal: 'died', code: 'IO', message: 'told to' });

@@ -4,6 +4,14 @@ export type ErrorCode =
   | 'CORRUPT' | 'VERSION' | 'BUSY' | 'FULL' | 'READ_ONLY' | 'CLOSED' | 'ABORTED' | 'UNSUPPORTED'
   | 'WOULD_BLOCK' | 'IO';
 
+/** What stays of a write that has failed. */
+export interface Landed {
+  /** Rows added, replaced or removed. */
+  readonly count: number;
+  /** The first version that shows them all. */
+  readonly sequence: number;
+}
+
 /**
  * Every error of this package. Errors that a caller's own callback or iterator throws pass
  * unchanged.
@@ -11,10 +19,13 @@ export type ErrorCode =
 export class VicinalError extends Error {
   override readonly name = 'VicinalError';
   readonly code: ErrorCode;
+  /** Of a write with `atomic: false`, when some of its parts have landed. */
+  declare readonly landed?: Landed;
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions, landed?: Landed) {
     super(message, options);
     this.code = code;
+    if (landed) this.landed = landed;
   }
 }
 
@@ -79,6 +90,20 @@ export function statusError(status: CoreStatus): VicinalError {
     return new VicinalError('VERSION', `the core answered with the unknown code ${status.code}`);
   }
   return new VicinalError(code, kSentences[code](status.a, status.b));
+}
+
+/** The same for some rows of a write: of those before them the core knows nothing. */
+export function rowError(status: CoreStatus, before: number): VicinalError {
+  const { a } = status;
+  const error = kCodes[status.code] === 'NOT_FINITE';
+  return statusError(error ? { ...status, a: a + BigInt(before) } : status);
+}
+
+/** The error of a write of whose parts some have landed; what is not ours passes unchanged. */
+export function withLanded(error: unknown, landed: Landed | undefined): unknown {
+  if (!landed || !(error instanceof VicinalError)) return error;
+  return new VicinalError(error.code, `${error.message}; ${landed.count} rows of earlier parts of`
+    + ' this write stay (atomic: false)', { cause: error.cause ?? error }, landed);
 }
 
 /** CLOSED, with the handle's kind in its message. */

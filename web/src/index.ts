@@ -1,5 +1,5 @@
 export { VectorIndex } from './vector_index.js';
-export { VicinalError, type ErrorCode } from './errors.js';
+export { VicinalError, type ErrorCode, type Landed } from './errors.js';
 export { Filter } from './filter.js';
 export type {
   AsyncSearchOptions, Hit, Hits, Id, IndexOptions, LoadOptions, Metric, Queries, Reader, Receipt,

@@ -84,13 +84,23 @@ export interface LoadOptions {
 }
 
 export interface WriteOptions {
-  /** Stops the write as long as it is not committed: ABORTED, nothing changed. */
+  /** Stops the write as long as it is not committed: ABORTED, nothing changed but see `atomic`. */
   signal?: AbortSignal;
   /** Default false; true is UNSUPPORTED for an index that lives in memory only. */
   durable?: boolean;
-  /** Default true. Every write is atomic in this version, whatever is asked for. */
+  /**
+   * Default true. false: an add, upsert or remove of more than 4 MiB of coordinates or 262,144 ids
+   * lands in parts of this size, each whole and in one version, in their order and before later
+   * writes. Memory for encoded rows is then that of one part. When a part fails, or the signal
+   * fires between two, the parts before it stay: the error's `landed` tells. The receipt is of the
+   * last part, its count of all. No effect on other writes.
+   */
   atomic?: boolean;
-  /** Rows taken over so far. What it throws stops the write, and the write rejects with it. */
+  /**
+   * Rows encoded so far, or ids taken over; with `atomic: false` they land part by part behind
+   * that. What it throws stops the write, and the write rejects with it; parts that have landed
+   * stay.
+   */
   onProgress?(p: { done: number; total: number }): void;
 }
 

@@ -1,4 +1,4 @@
-import type { Handle, MessageKind, MessageOutcome } from './backend/core_backend.js';
+import type { Handle, MessageKind } from './backend/core_backend.js';
 import type { Applier, Home } from './backend/home.js';
 import { attachHome, openHome } from './backend/open_home.js';
 import { kAbiVersion } from './backend/blocks.js';
@@ -14,7 +14,7 @@ import type {
   Id, IndexOptions, LoadOptions, Reader, Receipt, SharedIndex, Vectors, WriteOptions,
 } from './types.js';
 import { flatRows, rowSource, type RowSource } from './vector_input.js';
-import { WriteQueue, type Write } from './write/write_queue.js';
+import { WriteQueue, type Write, type WriteOutcome } from './write/write_queue.js';
 
 /** What SharedIndex is, to us. */
 interface SharedParts extends SharedIndex {
@@ -35,8 +35,9 @@ interface IndexParts extends ReaderParts {
  * An index in memory: rows of `dim` numbers under ids, found by nearness.
  *
  * Writes are applied one after the other in the order of the calls, each as a whole: a search sees
- * all of a write or nothing. A write copies its ids and vectors before the call returns, then works
- * in slices of a few milliseconds, so that the event loop goes on.
+ * all of a write or nothing, unless it is asked to land in parts (`atomic: false`). A write copies
+ * its ids and vectors before the call returns, then works in slices of a few milliseconds, so that
+ * the event loop goes on; on a main thread a worker encodes the rows of large writes.
  *
  * Thread safety: the object belongs to the realm that created it, which alone writes; other workers
  * read through `share()` and `VectorIndex.attach()`.
@@ -69,7 +70,7 @@ export class VectorIndex extends IndexReader {
     try {
       index = backend.createIndex(shape, plan.maxBytes);
       handle = backend.openReader(index);
-      const queue = new WriteQueue(backend, index);
+      const queue = new WriteQueue(backend, index, shape.dim, home.encoder);
       const applier = await home.startWriter(index, load.worker, {
         onApplied: () => queue.settle(),
         onDeath: (error) => queue.die(error),
@@ -118,7 +119,8 @@ export class VectorIndex extends IndexReader {
 
   /**
    * Adds rows. `vectors`: `ids.length * dim` numbers, or one array for each id.
-   * @returns a promise that rejects, nothing added, with DUPLICATE_ID (naming the id: present, or
+   * @returns a promise that rejects, nothing added (with `atomic: false`: what the error's `landed`
+   *   tells), with DUPLICATE_ID (naming the id: present, or
    *   twice in the call), DIMENSION, NOT_FINITE (row and coordinate), BAD_ID, BAD_OPTION, FULL,
    *   BUSY (readers hold too much old memory), ABORTED, CLOSED, IO (the writer has ended).
    */
@@ -169,7 +171,9 @@ export class VectorIndex extends IndexReader {
     const checked = checkWriteOptions(options);
     if (shape.metric === 'ip') throw unsupported("calibrate for metric 'ip'");
     const { rows, count } = flatRows(sample, shape.dim, 'sample');
-    const write: Write = { kind: 'calibrate', count, ids: kNoIds, rows, ...checked };
+    const write: Write = {
+      kind: 'calibrate', count, partCount: count, ids: kNoIds, rows, ...checked,
+    };
     return toReceipt(await queue.add(write));
   }
 
@@ -257,7 +261,9 @@ export class VectorIndex extends IndexReader {
   ): Promise<Receipt> {
     if (ids.length > 0 || kind === 'clear' || kind === 'compact') {
       const count = ids.length / 2;
-      return toReceipt(await this.#parts.queue.add({ kind, count, ids, rows, ...options }));
+      const partCount = options.atomic ? count : partOf(kind, this.#parts.shape.dim);
+      return toReceipt(
+        await this.#parts.queue.add({ kind, count, partCount, ids, rows, ...options }));
     }
     throwIfAborted(options.signal);
     return this.flush();
@@ -266,19 +272,29 @@ export class VectorIndex extends IndexReader {
 
 const kNoIds: IdWords = new Uint32Array(0);
 
-type CheckedOptions = Pick<Write, 'signal' | 'onProgress'>;
+/** A part's rows as they come, or a removal's ids with what undoing it takes. */
+const kPartBytes = 2 ** 22;
+
+function partOf(kind: MessageKind, dim: number): number {
+  return kind === 'remove' ? kPartBytes / 16 : Math.max(1, Math.floor(kPartBytes / (4 * dim)));
+}
+
+type CheckedOptions = Pick<Write, 'signal' | 'onProgress'> & { readonly atomic: boolean };
 
 /** The caller's options, looked at once and before its rows: a getter is user code. */
 function checkWriteOptions(options: WriteOptions): CheckedOptions {
   if (typeof options !== 'object' || options === null) {
     throw badOption('write options', options, 'an object');
   }
-  const { durable, signal, onProgress } = options;
+  const { durable, atomic = true, signal, onProgress } = options;
   if (durable) throw unsupported('durable: true for an index in memory');
-  return { signal, onProgress: onProgress && ((progress) => onProgress.call(options, progress)) };
+  if (typeof atomic !== 'boolean') throw badOption('atomic', atomic, 'a boolean');
+  return {
+    atomic, signal, onProgress: onProgress && ((progress) => onProgress.call(options, progress)),
+  };
 }
 
-function toReceipt({ sequence, affected }: MessageOutcome): Receipt {
+function toReceipt({ sequence, affected }: WriteOutcome): Receipt {
   return { sequence, count: affected };
 }
 

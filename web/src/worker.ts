@@ -1,4 +1,4 @@
-// The script of the package's workers: an index's writer, or a realm's searches.
+// The script of the package's workers: an index's writer, or who searches or encodes for a realm.
 //
 // I1: a writer's thread sleeps in the core's doorbell and never returns to its event loop until it
 //     is told to stop by the control word.
@@ -39,19 +39,26 @@ function search(instance: ThreadInstance, job: Message<'search'>, post: Post): v
   }
 }
 
+function encode(instance: ThreadInstance, job: Message<'encode'>, post: Post): void {
+  const { message, first, count, vectors } = job.rows;
+  const status = instance.backend.encodeApart(message, first, count, vectors);
+  post({ vicinal: 'encoded', call: job.call, status });
+}
+
 /** Messages in, one after the other: what must be awaited holds up those behind it. */
 function serve(post: Post): (message: unknown) => void {
-  let reading: Promise<ThreadInstance> | undefined;
+  let serving: Promise<ThreadInstance> | undefined;
   let turn: Promise<void> = Promise.resolve();
   const handle = async (message: ToWorker): Promise<void> => {
     if (message.vicinal === 'write') await write(message, post);
-    if (message.vicinal === 'read') {
-      reading = ThreadInstance.attach(message.heap, message.parent);
-      post({ vicinal: 'ready', life: (await reading).lockedLife });
+    if (message.vicinal === 'serve') {
+      serving = ThreadInstance.attach(message.heap, message.parent);
+      post({ vicinal: 'ready', life: (await serving).lockedLife });
     }
-    if (message.vicinal === 'search' && reading) search(await reading, message, post);
+    if (message.vicinal === 'search' && serving) search(await serving, message, post);
+    if (message.vicinal === 'encode' && serving) encode(await serving, message, post);
     if (message.vicinal === 'stop') {
-      (await reading)?.leave();
+      (await serving)?.leave();
       post({ vicinal: 'stopped' });
     }
   };

@@ -228,6 +228,11 @@ class PendingWrite {
   // Validates and encodes whole vectors as rows first.. of this write. Every row must be encoded
   // before the submit. DIMENSION, NOT_FINITE(row, coordinate), BAD_OPTION when they do not fit.
   Status encode(std::uint64_t first, std::span<const float> vectors);
+  // For bindings: as `encode` for rows of an add or upsert, called by another thread that the owner
+  // lends these rows to and hears from again; then the owner counts them. Between, the owner leaves
+  // these rows alone and neither submits nor destroys the write. FULL without memory for scratch.
+  Status encode_apart(std::uint64_t first, std::span<const float> vectors) const;
+  void count_encoded(std::uint64_t rows);
   [[nodiscard]] bool done() const noexcept;
   // A 32-bit word that is 0 until done, for futexes and Atomics.wait.
   [[nodiscard]] const void* done_word() const noexcept;

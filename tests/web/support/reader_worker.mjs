@@ -1,5 +1,7 @@
 // A worker of the tests: attaches to a shared index, searches, and looks for what may not be.
+import { WasmBackend } from '../../../dist/backend/wasm_backend.js';
 import { VectorIndex } from '../../../dist/index.js';
+import { writeUnderPressure } from './pressure.mjs';
 
 let reader;
 
@@ -71,6 +73,25 @@ const functions = {
       Atomics.notify(flag, 0);
     }
   },
+  /** An index of this worker's own: who encoded its rows, and what it finds. */
+  async fill(options, load, ids, rows, query) {
+    const counts = { here: 0, elsewhere: 0 };
+    const { encode, countEncoded } = WasmBackend.prototype;
+    WasmBackend.prototype.encode = function (message, first, rows, before) {
+      counts.here += rows;
+      return encode.call(this, message, first, rows, before);
+    };
+    WasmBackend.prototype.countEncoded = function (message, rows) {
+      counts.elsewhere += rows;
+      return countEncoded.call(this, message, rows);
+    };
+    const index = await VectorIndex.create(options, load);
+    await index.add(ids, rows);
+    const hits = index.search(query, { k: ids.length });
+    await index.close();
+    return { counts, ids: hits.ids, scores: hits.scores };
+  },
+  writeUnderPressure,
   close: () => reader.close(),
 };
 

@@ -47,3 +47,24 @@ export async function startWorker() {
     terminate: () => worker.terminate(),
   };
 }
+
+/** The next worker that this realm starts, by `run` or whoever. */
+export async function catchWorker(run = async () => undefined) {
+  if (inNode) {
+    const started = new Promise((resolve) => process.once('worker', resolve));
+    await run();
+    return started;
+  }
+  const { Worker } = globalThis;
+  const started = new Promise((resolve) => {
+    globalThis.Worker = class extends Worker {
+      constructor(...args) {
+        super(...args);
+        globalThis.Worker = Worker;
+        resolve(this);
+      }
+    };
+  });
+  await run();
+  return started;
+}

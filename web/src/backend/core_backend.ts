@@ -66,8 +66,20 @@ export interface CoreBackend {
   stagingRows(message: Handle): number;
   /** Room for at least stagingRows * dim coordinates: fill it, then encode. */
   staging(message: Handle): Float32Array;
-  /** Takes the first `rows` rows of the staging area as rows `first` .. of the message. */
-  encode(message: Handle, first: number, rows: number): void;
+  /**
+   * Takes the first `rows` rows of the staging area as rows `first` .. of the message. An error
+   * counts rows from `before` on.
+   */
+  encode(message: Handle, first: number, rows: number, before?: number): void;
+  /** Memory for coordinates that another realm encodes. FULL. */
+  allocate(bytes: number): number;
+  release(address: number): void;
+  /** What lies from there on. */
+  coordinates(address: number): Float32Array;
+  /** By another realm: takes the rows at `vectors`; a status with code 0, or why not. */
+  encodeApart(message: Handle, first: number, rows: number, vectors: number): CoreStatus;
+  /** By the message's owner: so many rows were encoded elsewhere. */
+  countEncoded(message: Handle, rows: number): void;
   /** False: the queue is full, try again later. */
   submit(message: Handle): boolean;
   /** Undefined until the writer is done with it. */

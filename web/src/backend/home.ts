@@ -1,6 +1,6 @@
 // Where the indexes of a realm live: a core, who does its writes, and who searches
 // elsewhere. Nothing above knows whether threads are behind it.
-import type { VicinalError } from '../errors.js';
+import type { CoreStatus, VicinalError } from '../errors.js';
 import type { FoundRows } from '../hits.js';
 import type { SearchRequest } from '../search_options.js';
 import type { LoadOptions } from '../types.js';
@@ -35,9 +35,32 @@ export interface Searcher {
   deathOf(error: VicinalError): Promise<boolean> | undefined;
 }
 
+/** Rows in memory that is another's until its answer. */
+export interface LentRows {
+  readonly message: Handle;
+  /** Of the message, from `first` on. */
+  readonly first: number;
+  readonly count: number;
+  /** Where their coordinates lie. */
+  readonly vectors: number;
+}
+
+/** Encodes rows of messages elsewhere than in this realm. */
+export interface Encoder {
+  /**
+   * A status with code 0, or why they were not encoded. What was lent is the encoder's from
+   * `onPosted` to the answer. IO: its worker ended; then see deathOf.
+   */
+  encode(rows: LentRows, onPosted: () => void): Promise<CoreStatus>;
+  /** As Searcher.deathOf. */
+  deathOf(error: VicinalError): Promise<boolean> | undefined;
+}
+
 export interface Home {
   readonly backend: CoreBackend;
   readonly searcher: Searcher;
+  /** Where this realm is a main thread. */
+  readonly encoder: Encoder | undefined;
   /** What another realm needs to use the same core. UNSUPPORTED without threads. */
   share(): HeapHandle;
   /** IO, ABORTED. */

@@ -16,6 +16,7 @@ type SingleModule = CoreExports & { readonly HEAPU8: Uint8Array };
 export class SingleHome implements Home {
   readonly backend: WasmBackend;
   readonly searcher: Searcher;
+  readonly encoder = undefined;
 
   private constructor(core: SingleModule) {
     const backend = new WasmBackend(core, () => core.HEAPU8.buffer, false);

@@ -4,6 +4,7 @@ import type { Handle } from './core_backend.js';
 import type { Applier, ApplierEvents, Home } from './home.js';
 import { ThreadInstance, type HeapHandle } from './thread_instance.js';
 import type { WasmBackend } from './wasm_backend.js';
+import { WorkerEncoder } from './worker_encoder.js';
 import { WorkerSearcher } from './worker_searcher.js';
 import { WorkerWriter } from './worker_writer.js';
 
@@ -11,6 +12,7 @@ export class ThreadHome implements Home {
   readonly heap: HeapHandle;
   readonly backend: WasmBackend;
   readonly searcher: WorkerSearcher;
+  readonly encoder: WorkerEncoder | undefined;
   readonly #instance: ThreadInstance;
   readonly #onEmpty: (() => void) | undefined;
   #readers = 0;
@@ -22,6 +24,8 @@ export class ThreadHome implements Home {
     this.heap = instance.heap;
     this.backend = instance.backend;
     this.searcher = new WorkerSearcher(instance.heap, worker, instance.lockedLife);
+    this.encoder = instance.onMainThread
+      ? new WorkerEncoder(instance.heap, worker, instance.lockedLife) : undefined;
     this.#onEmpty = onEmpty;
   }
 
@@ -44,7 +48,7 @@ export class ThreadHome implements Home {
 
   async leave(): Promise<void> {
     if (--this.#readers > 0) return;
-    const stopping = this.searcher.stop();
+    const stopping = Promise.all([this.searcher.stop(), this.encoder?.stop()]);
     if (this.#onEmpty) {
       this.#left = true;
       this.#onEmpty();

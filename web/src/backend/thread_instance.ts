@@ -118,6 +118,11 @@ export class ThreadInstance {
     return this.#pledge?.locked ? this.#place.life : undefined;
   }
 
+  /** Whether this realm made the memory and is a page's or Node's main thread. */
+  get onMainThread(): boolean {
+    return this.#pledge === undefined && (isNode() ? this.heap.host === 0 : !canBlock());
+  }
+
   /** Gives the stack back. The realm's last call into this instance. */
   leave(): void {
     this.backend.dispose();

@@ -4,7 +4,7 @@
 //     (growth).
 // I2: an address is a multiple of 8 wherever a block or an id list begins, so word indices are
 //     exact.
-import { VicinalError, statusError, type CoreStatus } from '../errors.js';
+import { VicinalError, rowError, statusError, type CoreStatus } from '../errors.js';
 import type { FoundRows } from '../hits.js';
 import type { IdWords } from '../id_codec.js';
 import { kMetrics, type IndexShape } from '../index_options.js';
@@ -140,10 +140,25 @@ export class WasmBackend implements CoreBackend {
     return this.#get(message + kMessage.stagingRows);
   }
 
-  encode(message: Handle, first: number, rows: number): void {
+  encode(message: Handle, first: number, rows: number, before = 0): void {
     if (this.#core.vic_message_encode(message, first, rows) !== 0) {
-      throw statusError(this.#status(message + kMessage.status));
+      throw rowError(this.#status(message + kMessage.status), before);
     }
+  }
+
+  coordinates(address: number): Float32Array {
+    this.#look();
+    return this.#floats.subarray(address >>> 2);
+  }
+
+  encodeApart(message: Handle, first: number, rows: number, vectors: number): CoreStatus {
+    const status = this.#scratch + kScratchStatus;
+    this.#core.vic_message_encode_apart(message, first, rows, vectors, status);
+    return this.#status(status);
+  }
+
+  countEncoded(message: Handle, rows: number): void {
+    this.#core.vic_message_count_encoded(message, rows);
   }
 
   submit(message: Handle): boolean {

@@ -1,24 +1,28 @@
 // What a realm and the workers that it starts say to each other.
+import type { LentRows } from '../backend/home.js';
 import type { HeapHandle } from '../backend/thread_instance.js';
-import type { ErrorCode } from '../errors.js';
+import type { CoreStatus, ErrorCode } from '../errors.js';
 import type { FoundRows } from '../hits.js';
 import type { SearchRequest } from '../search_options.js';
 
 export type ToWorker =
   /** Be the writer of an index until the control word is not 0. */
   | { vicinal: 'write'; heap: HeapHandle; index: number; doorbell: number; control: number }
-  /** Be ready for searches with readers of the realm whose lockedLife is `parent`. */
-  | { vicinal: 'read'; heap: HeapHandle; parent: number | undefined }
+  /** Be ready for calls with what the realm has whose lockedLife is `parent`. */
+  | { vicinal: 'serve'; heap: HeapHandle; parent: number | undefined }
   /** Search through a reader's handle, which is this worker's until the answer. */
   | { vicinal: 'search'; call: number; reader: number; query: Float32Array; request: SearchRequest }
+  /** Encode rows of a message. */
+  | { vicinal: 'encode'; call: number; rows: LentRows }
   | { vicinal: 'stop' };
 
 export type FromWorker =
-  /** It has entered the memory and is at work; a searcher's lockedLife. */
+  /** It has entered the memory and is at work; lockedLife of one that serves. */
   | { vicinal: 'ready'; life?: number | undefined }
   /** Messages are done. */
   | { vicinal: 'applied' }
   | { vicinal: 'found'; call: number; found: FoundRows }
+  | { vicinal: 'encoded'; call: number; status: CoreStatus }
   | { vicinal: 'failed'; call: number; code: ErrorCode; message: string }
   /** It has left the memory and can be terminated. */
   | { vicinal: 'stopped' }

@@ -1,50 +1,70 @@
-// Writes on their way: checked, encoded in slices, submitted in the order of the calls, and
-// answered.
+// Writes on their way: checked, encoded, submitted in the order of the calls, and answered.
 //
 // Thread safety: belongs to the realm that created the index.
 // I1: a message is submitted after those of all earlier calls.
-// I2: no slice of encoding takes much more than kSliceMs; what a slice leaves is copied before the
-//     event loop or any code of the caller's runs, so that callers may change or transfer their
-//     arrays as soon as the call has returned, or in its onProgress.
+// I2: no slice of encoding takes much more than kSliceMs, and on a main thread with threads large
+//     writes are not encoded at all but lent to the encoder's worker (lent_rows.ts); what a slice
+//     leaves is copied before the event loop or any code of the caller's runs, so that callers may
+//     change or transfer their arrays as soon as the call has returned, or in its onProgress.
 // I3: nothing is queued after close(): user code runs before the check of a call, not behind it.
 // I4: a write that rejects before its submit has changed nothing.
+//     One in parts has changed what its parts before have landed, and its error tells.
 // I5: rows are encoded for the calibration that is there when their message is made: none is made
 //     while a calibration is on its way.
+// I6: a part is one message, made when the part before it has landed: a write in parts stays the
+//     first in the queue until its last part is submitted.
+// I7: nothing here blocks or spins: a full ring, a writer and an encoder are waited for by their
+//     next answer, or their death.
 import {
-  VicinalError, closedError, statusError, throwIfAborted,
+  VicinalError, closedError, statusError, throwIfAborted, withLanded, type Landed,
 } from '../errors.js';
 import type { CoreBackend, Handle, MessageKind, MessageOutcome } from '../backend/core_backend.js';
-import type { Applier } from '../backend/home.js';
+import type { Applier, Encoder } from '../backend/home.js';
 import type { IdWords } from '../id_codec.js';
 import { yieldToLoop } from '../platform/environment.js';
 import type { WriteOptions } from '../types.js';
 import type { RowSource } from '../vector_input.js';
+import { LentRows, type Filled, type Filling } from './lent_rows.js';
 
 const kSliceMs = 3;
 
 /** One write, its input checked. */
 export interface Write {
   readonly kind: MessageKind;
-  /** Rows or ids. */
+  /** Rows or ids, in all and at most in a part. */
   readonly count: number;
+  readonly partCount: number;
   readonly ids: IdWords;
   readonly rows: RowSource | undefined;
   readonly signal: AbortSignal | undefined;
   readonly onProgress: WriteOptions['onProgress'];
 }
 
-class Job {
+/** What became of it. */
+export type WriteOutcome = Pick<MessageOutcome, 'sequence' | 'affected'>;
+
+class Job implements Filling {
   readonly write: Write;
-  readonly count: number;
+  /** Of the part at hand, with `count` rows behind the `before` of parts that have landed. */
   message: Handle = 0;
+  before = 0;
+  count: number;
+  read = 0;
   encoded = 0;
-  resolve!: (outcome: MessageOutcome) => void;
+  /** Where its rows are encoded. */
+  lent = false;
+  /** The writer has a part of it, and it is not the last one. */
+  landing = false;
+  landed: Landed | undefined;
+  /** What a part came to. */
+  error: unknown;
+  resolve!: (outcome: WriteOutcome) => void;
   reject!: (error: unknown) => void;
-  readonly done: Promise<MessageOutcome>;
+  readonly done: Promise<WriteOutcome>;
 
   constructor(write: Write) {
     this.write = write;
-    this.count = write.count;
+    this.count = Math.min(write.count, write.partCount);
     this.done = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
@@ -52,12 +72,47 @@ class Job {
     this.done.catch(() => undefined);  // the caller gets it too, and may be late
   }
 
+  get rows(): RowSource {
+    return this.write.rows!;
+  }
+
+  /** Rows or ids behind the part at hand. */
+  get left(): number {
+    return this.write.count - this.before - this.count;
+  }
+
+  get ids(): IdWords {
+    const { ids } = this.write;
+    return ids.length === 0 ? ids : ids.subarray(2 * this.before, 2 * (this.before + this.count));
+  }
+
   keep(): void {
-    this.write.rows?.keep(this.encoded);
+    this.write.rows?.keep(this.before + this.read);
+  }
+
+  /** The part at hand has landed, and the next may; or nothing behind it. */
+  land({ sequence, affected }: MessageOutcome, error: VicinalError | undefined): void {
+    this.error = error;
+    this.message = 0;
+    this.landing = false;
+    if (error) return;
+    this.landed = { sequence, count: (this.landed?.count ?? 0) + affected };
+    this.before += this.count;
+    this.count = Math.min(this.write.count - this.before, this.write.partCount);
+    this.read = this.encoded = 0;
+  }
+
+  /** The last part, or the whole of it, has landed. */
+  end({ sequence, affected }: MessageOutcome): void {
+    this.resolve({ sequence, affected: (this.landed?.count ?? 0) + affected });
+  }
+
+  fail(error: unknown): void {
+    this.reject(withLanded(error, this.landed));
   }
 }
 
-type Step = 'submitted' | 'slice is over' | 'writer must go on';
+type Step = 'submitted' | 'slice is over' | 'others must go on';
 
 export class WriteQueue {
   readonly #backend: CoreBackend;
@@ -70,10 +125,13 @@ export class WriteQueue {
   #death: VicinalError | undefined;
   #onRoom: (() => void) | undefined;
   #sequence = 0;
+  readonly #lent: LentRows | undefined;
 
-  constructor(backend: CoreBackend, index: Handle) {
+  /** @param encoder for large writes of rows; none: they are encoded here. */
+  constructor(backend: CoreBackend, index: Handle, dim: number, encoder: Encoder | undefined) {
     this.#backend = backend;
     this.#index = index;
+    this.#lent = encoder && new LentRows(backend, encoder, dim, () => this.#onRoom?.());
   }
 
   setApplier(applier: Applier): void {
@@ -97,7 +155,7 @@ export class WriteQueue {
   }
 
   /** Resolves when the write is visible. Takes its copy of the input before it returns. */
-  add(write: Write): Promise<MessageOutcome> {
+  add(write: Write): Promise<WriteOutcome> {
     throwIfAborted(write.signal);
     this.check();
     const job = new Job(write);
@@ -126,10 +184,13 @@ export class WriteQueue {
       const outcome = this.#backend.outcome(message);
       if (!outcome) continue;
       this.#submitted.delete(message);
-      this.#backend.releaseMessage(message);
+      this.#releaseMessage(message);
       this.#sequence = Math.max(this.#sequence, outcome.sequence);
-      if (outcome.status.code === 0) job.resolve(outcome);
-      else job.reject(statusError(outcome.status));
+      const ok = outcome.status.code === 0;
+      const error = ok ? undefined : statusError(outcome.status);
+      if (job.landing) job.land(outcome, error);
+      else if (ok) job.end(outcome);
+      else job.fail(error);
     }
     this.#onRoom?.();
     this.#rest();
@@ -139,7 +200,11 @@ export class WriteQueue {
   die(error: VicinalError): void {
     this.#death = error;
     // Their memory is lost: nobody can tell whether the writer still looks at it.
-    for (const job of this.#submitted.values()) job.reject(error);
+    for (const job of this.#submitted.values()) {
+      job.message = 0;
+      job.landing = false;
+      job.fail(error);
+    }
     this.#submitted.clear();
     this.#onRoom?.();
     this.#rest();
@@ -165,7 +230,7 @@ export class WriteQueue {
       if (step === 'submitted' && performance.now() < deadline) continue;
       // Jobs behind this one came while it ran, and have their copies.
       if (this.#waiting.length === 0) continue;
-      await (step === 'writer must go on' ? this.#room() : yieldToLoop());
+      await (step === 'others must go on' ? this.#room() : yieldToLoop());
       deadline = performance.now() + kSliceMs;
     }
     this.#running = false;
@@ -173,28 +238,33 @@ export class WriteQueue {
   }
 
   #advance(job: Job, deadline: number): Step {
-    const { kind, ids, signal, onProgress } = job.write;
+    const { kind, signal, onProgress, rows, count } = job.write;
     if (this.#death) throw this.#death;
+    if (job.error !== undefined) throw job.error;
+    if (job.landing) return 'others must go on';
     throwIfAborted(signal);
     if (job.message === 0) {
-      if (job.write.rows && this.#calibrating()) return 'writer must go on';  // I5
-      job.message = this.#backend.createMessage(this.#index, kind, job.count, ids);
+      if (rows && this.#calibrating()) return 'others must go on';  // I5
+      job.message = this.#backend.createMessage(this.#index, kind, job.count, job.ids);
+      const lendable = kind === 'add' || kind === 'upsert';
+      job.lent = lendable && this.#lent?.worthwhile(job.count) === true;
     }
-    this.#encode(job, deadline);
+    const filled = this.#encode(job, deadline);
     if (onProgress) {
       job.keep();
-      onProgress({ done: job.encoded, total: job.count });
+      onProgress({ done: job.before + job.encoded, total: count });
       throwIfAborted(signal);
     }
-    if (job.write.rows && job.encoded < job.count) return 'slice is over';
+    if (filled !== 'whole') return filled === 'wait' ? 'others must go on' : 'slice is over';
     if (!this.#backend.submit(job.message)) {
-      if (this.#submitted.size > 0) return 'writer must go on';
+      if (this.#submitted.size > 0) return 'others must go on';
       throw new VicinalError('BUSY', 'the writer takes no messages at the moment');
     }
-    this.#waiting.shift();
+    job.landing = job.left > 0;
+    if (!job.landing) this.#waiting.shift();
     this.#submitted.set(job.message, job);
     this.#applier?.submitted();
-    return 'submitted';
+    return job.landing ? 'others must go on' : 'submitted';
   }
 
   #calibrating(): boolean {
@@ -204,29 +274,34 @@ export class WriteQueue {
     return false;
   }
 
-  #encode(job: Job, deadline: number): void {
+  #encode(job: Job, deadline: number): Filled {
     const { rows } = job.write;
-    if (!rows) {
-      job.encoded = job.count;
-      return;
-    }
+    if (!rows) job.encoded = job.count;
+    if (job.encoded === job.count) return 'whole';
+    if (job.lent) return this.#lent!.fill(job);
     const slice = this.#backend.stagingRows(job.message);
     while (job.encoded < job.count) {
       const count = Math.min(slice, job.count - job.encoded);
-      rows.read(job.encoded, count, this.#backend.staging(job.message));
-      this.#backend.encode(job.message, job.encoded, count);
-      job.encoded += count;
-      if (performance.now() >= deadline) return;
+      rows!.read(job.before + job.encoded, count, this.#backend.staging(job.message));
+      this.#backend.encode(job.message, job.encoded, count, job.before);
+      job.encoded = job.read = job.encoded + count;
+      if (performance.now() >= deadline) break;
     }
+    return job.encoded === job.count ? 'whole' : 'again';
   }
 
   #drop(job: Job, error: unknown): void {
     this.#waiting.splice(this.#waiting.indexOf(job), 1);
-    if (job.message !== 0) this.#backend.releaseMessage(job.message);
-    job.reject(error);
+    if (job.message !== 0) this.#releaseMessage(job.message);
+    job.fail(error);
   }
 
-  /** When a message is done, or nothing will be. */
+  #releaseMessage(message: Handle): void {
+    if (this.#lent) this.#lent.releaseMessage(message);
+    else this.#backend.releaseMessage(message);
+  }
+
+  /** When a message is done, rows have come back, or nothing will be done any more. */
   #room(): Promise<void> {
     return new Promise((resolve) => {
       this.#onRoom = () => {
