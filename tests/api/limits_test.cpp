@@ -255,6 +255,24 @@ TEST(Limits, AWriteMadeInPartsIsCheckedAtItsEdges) {
   EXPECT_EQ(queue.submit(partly).code(), Code::bad_option);
 }
 
+TEST(Limits, AWriteOfAnotherIndexIsRefusedAndStaysItsOwners) {
+  Index left = std::move(Index::create(small_options(kDim))).value();
+  Index right = std::move(Index::create(small_options(kDim))).value();
+  WriteQueue mine = left.write_queue();
+  WriteQueue other = right.write_queue();
+  PendingWrite write = std::move(mine.make(WriteKind::upsert, 1)).value();
+  write.ids()[0] = 3;
+  ASSERT_TRUE(write.encode(0, vector_of(3, kDim)).ok());
+  const Status refused = other.submit(write);
+  EXPECT_EQ(refused.code(), Code::bad_option);
+  EXPECT_EQ(refused.a(), static_cast<std::uint64_t>(OptionName::handle));
+  ASSERT_TRUE(mine.submit(write).ok());
+  left.pump(1000);
+  right.pump(1000);
+  EXPECT_EQ(left.reader().size(), 1u);
+  EXPECT_EQ(right.reader().size(), 0u);
+}
+
 TEST(Limits, PendingWritesKeepTheirIndexAndSayClosedWhenSomebodyPumps) {
   std::vector<PendingWrite> writes;
   WeakIndex weak;

@@ -141,6 +141,34 @@ describe('deaths', () => {
     expect(index.search(query, { k: 1 }).ids[0]).toBe(7);
   });
 
+  test('an index whose owner was ended: its readers go on, and more may attach', async () => {
+    const owner = await startWorker();
+    const handle = await owner.call('own', { dim }, { maxBytes: 2 ** 26 }, range(count), rows);
+    const before = await VectorIndex.attach(handle);
+    const other = await startWorker();
+    await other.call('attach', handle);
+    await owner.terminate();
+    const after = await VectorIndex.attach(handle);
+    const late = await startWorker();
+    await late.call('attach', handle);
+    for (const reader of [before, after]) {
+      expect(reader.size).toBe(count);
+      expect(reader.search(query, { k: 1 }).ids[0]).toBe(7);
+      expect((await reader.searchAsync(query, { k: 1 })).ids[0]).toBe(7);
+      expect(reader.stats().size).toBe(count);
+      const snapshot = reader.snapshot();
+      expect(snapshot.has(7)).toBe(true);
+      await snapshot.close();
+    }
+    for (const worker of [other, late]) {
+      expect((await worker.call('search', query, { k: 1 })).ids[0]).toBe(7);
+      await worker.call('close');
+      await worker.terminate();
+    }
+    await Promise.all([before.close(), after.close()]);
+    expect((await errorOf(() => before.search(query))).code).toBe('CLOSED');
+  });
+
   test('our own worker for searches: its calls fail, the readers it had come back', async () => {
     const index = await create();
     await index.add(range(count), rows);

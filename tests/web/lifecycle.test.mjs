@@ -249,6 +249,27 @@ describe.each(withThreads)('sharing, $name', ({ load }) => {
     expect(next.size).toBe(50);
   });
 
+  test('a reader too many is BUSY, named, wherever it is asked for', async () => {
+    const index = await filled(load);
+    const worker = await startWorker();
+    await worker.call('attach', index.share());
+    const snapshots = [];
+    expect((await errorOf(() => {
+      for (;;) snapshots.push(index.snapshot());
+    })).code).toBe('BUSY');
+    const late = await startWorker();
+    const busy = { code: 'BUSY', message: expect.stringContaining('4096 of 4096') };
+    expect(await errorOf(() => late.call('attach', index.share()))).toMatchObject(busy);
+    expect(await errorOf(() => VectorIndex.attach(index.share()))).toMatchObject(busy);
+    // Who has one goes on; writes need none.
+    await index.upsert([500], [query]);
+    expect((await worker.call('search', query, { k: 1 })).ids[0]).toBe(500);
+    await snapshots.pop().close();
+    expect(await late.call('attach', index.share())).toMatchObject({ size: 51 });
+    await Promise.all(snapshots.map((snapshot) => snapshot.close()));
+    await Promise.all([worker, late].map((one) => one.terminate()));
+  });
+
   test('a handle of another version of the package is VERSION', async () => {
     const index = await filled(load);
     const handle = { ...index.share(), abi: 0 };

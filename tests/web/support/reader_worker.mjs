@@ -92,6 +92,13 @@ const functions = {
     return { counts, ids: hits.ids, scores: hits.scores };
   },
   writeUnderPressure,
+  /** An index of this worker's own, for others; and one write that may never end. */
+  async own(options, load, ids, rows) {
+    const index = await VectorIndex.create(options, load);
+    await index.add(ids, rows);
+    void index.upsert(ids, rows).catch(() => undefined);
+    return index.share();
+  },
   close: () => reader.close(),
 };
 
