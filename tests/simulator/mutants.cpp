@@ -41,6 +41,7 @@ const std::vector<Mutant>& mutants() {
 std::optional<Death> hunt(const Mutant& mutant, std::uint64_t seeds) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     for (const Scenario* scenario : mutant.scenarios) {
+      if (seed > scenario->share(seeds)) continue;
       Outcome outcome =
           run({.body = scenario->body, .seed = seed, .mutation = mutant.mutation});
       if (outcome.failed) return Death{scenario, seed, std::move(outcome.text)};

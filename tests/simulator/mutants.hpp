@@ -31,7 +31,7 @@ struct Death {
   std::string text;
 };
 
-// The first death with `seeds` seeds of each scenario, if it dies.
+// The first death with each scenario's share of `seeds`, if it dies.
 [[nodiscard]] std::optional<Death> hunt(const Mutant& mutant, std::uint64_t seeds);
 
 [[nodiscard]] const Scenario* scenario_of(std::string_view name);

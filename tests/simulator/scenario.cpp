@@ -12,7 +12,8 @@ std::vector<const Scenario*>& registered() {
 
 }  // namespace
 
-Scenario::Scenario(std::string_view scenario, void (*run)()) : name(scenario), body(run) {
+Scenario::Scenario(std::string_view scenario, void (*run)(), std::uint64_t times)
+    : name(scenario), body(run), cost(times) {
   auto& all = registered();
   const auto after = [](const Scenario* one, const Scenario* other) {
     return one->name < other->name;

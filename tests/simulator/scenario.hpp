@@ -5,6 +5,7 @@
 // I1: a scenario passes with every seed, and with some seed it notices each order that is needed.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -13,8 +14,10 @@ namespace vicinal::sim {
 struct Scenario {
   std::string_view name;
   void (*body)();
+  std::uint64_t cost;  // one that takes so many times longer runs with as many times fewer seeds
 
-  Scenario(std::string_view scenario, void (*run)());
+  Scenario(std::string_view scenario, void (*run)(), std::uint64_t times = 1);
+  [[nodiscard]] std::uint64_t share(std::uint64_t seeds) const noexcept { return seeds / cost; }
 };
 
 // By name.

@@ -1,12 +1,17 @@
 #include "simulator/simulation.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <unordered_map>
 
 #include "base/assert.hpp"
+#include "platform/clock.hpp"
 #include "platform/futex.hpp"
 #include "platform/memory.hpp"
 #include "platform/realm.hpp"
@@ -68,8 +73,10 @@ class Simulation {
   void step();
   void wait(const void* word, std::uint32_t expected);
   void wake(const void* word);
-  void* allocate(std::size_t bytes);
+  void* allocate(std::size_t bytes, std::size_t alignment);
   void release(void* memory);
+  void let_waits_end() { waits_end_ = true; }
+  [[nodiscard]] std::uint64_t steps() const { return steps_; }
 
   // The orders of an operation in this run.
   [[nodiscard]] Orders orders_at(const Place& place, Kind kind, Orders written);
@@ -107,6 +114,7 @@ class Simulation {
   std::vector<Thread> threads_;
   std::unordered_map<void*, std::size_t> blocks_;
   std::vector<std::uint64_t> addresses_;
+  bool waits_end_ = false;
   std::uint32_t steps_ = 0;
   Outcome outcome_;
 };
@@ -142,6 +150,7 @@ void Simulation::end_thread() {
 void Simulation::fail(const char* text) {
   outcome_.failed = true;
   outcome_.text = "thread " + std::to_string(self()) + ": " + text;
+  current = nullptr;  // what a signal may say from here on is not about the run
   fibers().leave();
   std::abort();
 }
@@ -156,7 +165,14 @@ ThreadId Simulation::another() {
 }
 
 void Simulation::give_way() {
-  const ThreadId next = another();
+  ThreadId next = another();
+  if (next == kThreadsMax && waits_end_) {
+    for (Thread& thread : threads_) {
+      if (thread.state == State::asleep) thread.state = State::ready;
+    }
+    if (threads_[self()].state == State::ready) return;
+    next = another();
+  }
   if (next == kThreadsMax) fail("nobody can go on: a wake-up was lost");
   fibers().switch_to(next);
 }
@@ -226,19 +242,21 @@ void Simulation::wake(const void* word) {
   }
 }
 
-void* Simulation::allocate(std::size_t bytes) {
-  constexpr std::size_t kAlignment = 128;
-  bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  void* memory = std::aligned_alloc(kAlignment, bytes);
+void* Simulation::allocate(std::size_t bytes, std::size_t alignment) {
+  bytes = (bytes + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, bytes);
   VICINAL_ASSERT(memory != nullptr);
   blocks_.emplace(memory, bytes);
   return memory;
 }
 
+// What lies there is no word of ours, and no address that anybody may follow.
 void Simulation::release(void* memory) {
   step();
   if (with_schedule()) note("release memory");
-  memory_.end_range(self(), memory, blocks_.at(memory));
+  const std::size_t bytes = blocks_.at(memory);
+  memory_.end_range(self(), memory, bytes);
+  std::memset(memory, 0xdb, bytes);
 }
 
 Orders Simulation::orders_at(const Place& place, Kind kind, Orders written) {
@@ -275,10 +293,38 @@ void Simulation::note(const Place& place, const char* what, Orders orders, const
 
 }  // namespace
 
-Outcome run(const Request& request) {
+namespace {
+
+// A failed assertion ends the run, and so does an access by way of memory that was given back:
+// what lay there is overwritten, hence no address.
+void catch_failures() {
   set_assert_handler([](const char* expression, const char*, int) {
     if (current != nullptr) current->fail(expression);
   });
+  static std::array<std::byte, 64 << 10> handler_stack;
+  stack_t stack = {};
+  stack.ss_sp = handler_stack.data();
+  stack.ss_size = handler_stack.size();
+  VICINAL_ASSERT(sigaltstack(&stack, nullptr) == 0);
+  struct sigaction action = {};
+  action.sa_flags = SA_ONSTACK | SA_NODEFER;
+  action.sa_handler = [](int signal) {
+    if (current == nullptr) {
+      ::signal(signal, SIG_DFL);
+      return;  // and here it comes again
+    }
+    current->fail("an address that is none is followed");
+  };
+  for (const int signal : {SIGSEGV, SIGBUS}) {
+    VICINAL_ASSERT(sigaction(signal, &action, nullptr) == 0);
+  }
+}
+
+}  // namespace
+
+Outcome run(const Request& request) {
+  static const bool caught = (catch_failures(), true);
+  VICINAL_ASSERT(caught);
   return Simulation(request).play();
 }
 
@@ -291,7 +337,10 @@ void join(ThreadId thread) { current->join(thread); }
 void join_all() { current->join_all(); }
 void pause() { current->pause(); }
 std::uint32_t pick(std::uint32_t bound) { return current->random().below(bound); }
-void* allocate(std::size_t bytes) { return current->allocate(bytes); }
+void let_waits_end() { current->let_waits_end(); }
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  return current->allocate(bytes, alignment);
+}
 void release(void* memory) { current->release(memory); }
 
 }  // namespace vicinal::sim
@@ -370,6 +419,21 @@ std::uint32_t realm() noexcept { return 0; }
 
 void* allocate(std::size_t bytes) noexcept { return sim::allocate(bytes); }
 
-void release(void* memory) noexcept { sim::release(memory); }
+void release(void* memory) noexcept {
+  if (memory != nullptr) sim::release(memory);
+}
+
+void* map_zeroed(std::size_t bytes) noexcept {
+  void* memory = sim::allocate(bytes, 4096);
+  std::memset(memory, 0, bytes);
+  return memory;
+}
+
+void unmap(void* memory, std::size_t) noexcept { release(memory); }
+
+// A microsecond for each operation.
+std::uint64_t monotonic_ns() noexcept { return sim::current->steps() * 1000; }
+
+std::uint64_t thread_cpu_ns() noexcept { return monotonic_ns(); }
 
 }  // namespace vicinal::platform

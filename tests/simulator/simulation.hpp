@@ -3,8 +3,9 @@
 //
 // Thread safety: one run at a time, in one thread.
 // I1: a run depends on scenario, seed and mutation alone, so that each can be run again.
-// I2: a sleeper is woken by a wake or, in some seeds, for no reason; the bound of its wait never
-//     ends it. A run in which nobody can go on has failed: a wake-up was lost.
+// I2: a sleeper is woken by a wake or, in some seeds, for no reason; the bound of its wait does not
+//     end it, unless the scenario says that bounds are part of what it looks at. A run in which
+//     nobody can go on has failed: a wake-up was lost.
 // I3: a run that fails is abandoned where it stands. What its fibers hold is not ended.
 #pragma once
 
@@ -49,13 +50,15 @@ ThreadId spawn(std::function<void()> body);
 ThreadId spawn_mortal(std::uint32_t steps, std::function<void()> body);
 void join(ThreadId thread);
 void join_all();
+// Waits end at their bounds from now on, when nobody else can go on.
+void let_waits_end();
 // Another thread's turn, for loops that wait without sleeping.
 void pause();
 // 0..bound - 1, of the seed.
 [[nodiscard]] std::uint32_t pick(std::uint32_t bound);
 
 // Memory that whoever uses it after its end is caught with: it is not handed out again in this run.
-[[nodiscard]] void* allocate(std::size_t bytes);
+[[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = 128);
 void release(void* memory);
 
 template <class T, class... Arguments>

@@ -19,7 +19,20 @@ inline constexpr std::string_view kEventAlone =
 inline constexpr std::string_view kWhoIsRefused =
     "the one order matters to who is refused; who succeeds needs the last holder's work only";
 
+inline constexpr std::string_view kClaimedLane =
+    "the lane's claim has acquired what its last owner did, who made it";
+inline constexpr std::string_view kHint =
+    "a hint: what is followed is a version, and what the hint overlooks, the writer refuses";
+inline constexpr std::string_view kFlag = "a flag that carries nothing, behind which a bell rings";
+
 inline constexpr Survivor kSurvivors[] = {
+    {"engine/core.cpp close store release -> relaxed", kFlag},
+    {"engine/core.cpp make_message load acquire -> relaxed", kHint},
+    {"engine/core.cpp submit load acquire -> relaxed", kClaimedLane},
+    {"engine/core.cpp take_lane load acquire -> relaxed", kClaimedLane},
+    {"engine/core.cpp ~Core load acquire -> relaxed", "the last owner is alone"},
+    {"engine/core.hpp closed load acquire -> relaxed", kFlag},
+    {"engine/writer.cpp publish store release -> relaxed", kHint},
     {"sync/event.hpp prepare load seq_cst -> acquire", kEventAlone},
     {"sync/event.hpp ring change seq_cst -> acq_rel", kEventAlone},
     {"sync/event.hpp ring change seq_cst -> release", kEventAlone},

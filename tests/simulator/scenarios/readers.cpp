@@ -44,5 +44,24 @@ void readers() {
 
 const Scenario kReaders("readers", readers);
 
+// One reader that has its slot and a writer whose next step is always the scan: nothing else that
+// could order them.
+void one_reader() {
+  World world;
+  sync::ReaderSlot& slot = world.slots.slot(*world.slots.claim());
+  spawn([&] {
+    for (int i = 0; i < 3; ++i) (void)world.read(slot);
+  });
+  spawn([&] {
+    for (int i = 0; i < 3; ++i) {
+      world.commit();
+      world.scan();
+    }
+  });
+  join_all();
+}
+
+const Scenario kOneReader("one_reader", one_reader);
+
 }  // namespace
 }  // namespace vicinal::sim
