@@ -4,78 +4,20 @@
 // A search in WebAssembly, k = 10, in one thread: our builds and a plain loop over a Float32Array,
 // one after the other in short slices; then how many rows a second `add` takes in. `auto` is what a
 // user gets who asks for nothing.
-import { readFile, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { chromium } from 'playwright';
 import { environment } from './support/environment.mjs';
+import { rounded } from './support/percentiles.mjs';
+import { openRuntime } from './support/runtimes.mjs';
 
-const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const RUN = 'bench/support/web_scan_run.mjs';
 const ADD_DIMS = [128, 768, 1536];
 /** Coordinates of one round of adding. */
 const ADD_COORDINATES = 4 << 20;
-const TYPES = { '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm' };
-const HEADERS = {
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Embedder-Policy': 'require-corp',
-};
-
-function serve() {
-  const server = createServer(async (request, response) => {
-    const { pathname } = new URL(request.url, 'http://localhost');
-    try {
-      const body = pathname === '/' ? '<!doctype html><link rel="icon" href="data:,">'
-        : await readFile(path.join(ROOT, path.normalize(pathname)));
-      const type = TYPES[path.extname(pathname)] ?? 'text/html';
-      response.writeHead(200, { 'Content-Type': type, ...HEADERS }).end(body);
-    } catch {
-      response.writeHead(404, HEADERS).end();
-    }
-  });
-  return new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () => resolve(server));
-  });
-}
-
-/** Functions of the measuring half, in Node or in a page: `call(name, options)`. */
-const runtimes = {
-  async node() {
-    const run = await import('./support/web_scan_run.mjs');
-    return { version: process.version, call: (name, options) => run[name](options), close() {} };
-  },
-  async chromium() {
-    const server = await serve();
-    const browser = await chromium.launch({
-      executablePath: '/usr/bin/chromium',
-      args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-        '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-    });
-    const page = await browser.newPage();
-    page.setDefaultTimeout(0);
-    await page.goto(`http://127.0.0.1:${server.address().port}/`);
-    const call = (name, options) => page.evaluate(async ([file, wanted, given]) => {
-      const run = await import(file);
-      return run[wanted](given);
-    }, [`/${RUN}`, name, options]);
-    const close = async () => {
-      await browser.close();
-      server.close();
-    };
-    return { version: browser.version(), call, close };
-  },
-};
-
-function rounded(row) {
-  return Object.fromEntries(Object.entries(row).map(([name, value]) =>
-    [name, typeof value === 'number' ? Number(value.toPrecision(5)) : value]));
-}
 
 async function measure(runtime, { n, dim, bits, seed, variants }, report) {
-  const { version, call, close } = await runtimes[runtime]();
+  const { version, call, close } = await openRuntime(runtime, RUN);
   const data = 'mixture';
   try {
     for (const row of await call('measureScan', { n, dim, bits, seed, variants })) {

@@ -2,6 +2,8 @@
 // cloneable.
 import { VectorIndex } from '../../dist/index.js';
 import { mixture } from './mixture.mjs';
+import { percentiles } from './percentiles.mjs';
+import { plainSearch } from './web_peers.mjs';
 
 const K = 10;
 const CLUSTERS = 200;
@@ -11,30 +13,6 @@ const ADD_ROWS = 10_000;
 const ROUNDS = 12;
 const SLICE_MS = 250;
 const WARM_UP_MS = 700;
-
-function percentile(sorted, part) {
-  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))];
-}
-
-/** What a page without a library does: inner products, and the best ten kept in order. */
-function plainSearch(rows, dim, query) {
-  const count = rows.length / dim;
-  const ids = new Int32Array(K).fill(-1);
-  const scores = new Float32Array(K).fill(-Infinity);
-  for (let row = 0; row < count; ++row) {
-    let score = 0;
-    for (let i = 0, at = row * dim; i < dim; ++i) score += rows[at + i] * query[i];
-    if (score <= scores[K - 1]) continue;
-    let place = K - 1;
-    for (; place > 0 && scores[place - 1] < score; --place) {
-      scores[place] = scores[place - 1];
-      ids[place] = ids[place - 1];
-    }
-    scores[place] = score;
-    ids[place] = row;
-  }
-  return ids;
-}
 
 /** Rows of unit length, so that the plain loop ranks by cosine as well. */
 function normalise(rows, dim) {
@@ -93,7 +71,7 @@ export async function measureScan({ n, dim, bits, seed, variants: names }) {
     variant.search = (query) => index.search(query, { k: K }).ids;
   }
   if (names.includes('plain')) {
-    const search = (query) => plainSearch(base, dim, query);
+    const search = (query) => plainSearch(base, n, dim, query, K);
     variants.push({ name: 'plain', kernel: 'none', search });
   }
   for (const variant of variants) {
@@ -104,15 +82,14 @@ export async function measureScan({ n, dim, bits, seed, variants: names }) {
     for (const { search, times } of variants) searchFor(SLICE_MS, search, queries, dim, times);
   }
   const truth = Array.from({ length: QUERIES },
-    (_, i) => new Set(plainSearch(base, dim, queries.subarray(i * dim, (i + 1) * dim))));
+    (_, i) => new Set(plainSearch(base, n, dim, queries.subarray(i * dim, (i + 1) * dim), K)));
   const results = variants.map(({ name, kernel, search, times }) => {
-    times.sort((a, b) => a - b);
     let found = 0;
     for (let i = 0; i < QUERIES; ++i) {
       for (const id of search(queries.subarray(i * dim, (i + 1) * dim))) found += truth[i].has(id);
     }
-    return { variant: name, kernel, p50_us: percentile(times, 0.5), p99_us: percentile(times, 0.99),
-      searches: times.length, recall: found / (K * QUERIES) };
+    return { variant: name, kernel, ...percentiles(times), searches: times.length,
+      recall: found / (K * QUERIES) };
   });
   for (const { index } of variants) await index?.close();
   return results;

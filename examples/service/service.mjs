@@ -5,7 +5,6 @@
 // memory; a socket cannot be posted to a thread; and `reusePort`, with which all threads could
 // listen on one port, came with Node 22. So each thread listens on a loopback port of its own and
 // this one passes connections on, in turn and without looking into them: bytes, no HTTP, no JSON.
-// Where a balancer (nginx, HAProxy) stands in front anyway, give it `ports`.
 //
 // I1: a thread that ends is replaced, after a pause that grows while threads do not live long.
 // I2: the index outlives its threads: what a thread held when it ended is given back by the
