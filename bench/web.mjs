@@ -30,6 +30,7 @@ const PARTS = {
 function line({ runtime, part, variant, workers, writer, error, ...row }) {
   const head = `${runtime.padEnd(8)} ${part.padEnd(7)} ${variant.padEnd(12)}`;
   if (error !== undefined) return `${head} cannot: ${error}`;
+  const settings = row.settings === undefined ? '' : ` (${row.settings})`;
   const where = part === 'alone' ? '' : ` ${workers} workers, writer ${writer}:`;
   if (row.frames !== undefined) {
     return `${head}${where} ${row.frames} frames, ${row.long_frames} tasks over 16 ms, `
@@ -39,7 +40,7 @@ function line({ runtime, part, variant, workers, writer, error, ...row }) {
   const recall = row.recall === undefined ? ''
     : `, recall ${row.recall}, built in ${row.build_s} s`;
   const wrote = row.rows_written_per_s > 0 ? `, ${row.rows_written_per_s} rows/s written` : '';
-  return `${head}${where} p50 ${row.p50_us} us, p99 ${row.p99_us} us, `
+  return `${head}${settings}${where} p50 ${row.p50_us} us, p99 ${row.p99_us} us, `
     + `${row.searches_per_s} searches/s${recall}${wrote}`;
 }
 

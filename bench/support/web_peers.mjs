@@ -31,7 +31,10 @@ export function plainSearch(rows, count, dim, query, k) {
   return ids;
 }
 
-/** Each opens an empty index for `most` rows: { settings, add(id, row), search(query, k) }. */
+/**
+ * Each opens an empty index for `most` rows: { settings, add(id, row), search(query, k), also },
+ * the last being other settings and searches of the same index.
+ */
 const openers = {
   'plain-js': async ({ dim, most }) => {
     const rows = new Float32Array(most * dim);
@@ -51,11 +54,16 @@ const openers = {
     const library = await loadHnswlib();
     const index = new library.HierarchicalNSW('ip', dim, '');
     index.initIndex(most, 16, 100, 1);
-    index.setEfSearch(64);
+    const settings = (ef) => `M 16, efConstruction 100, efSearch ${ef}`;
+    const searchWith = (ef) => (query, k) => {
+      index.setEfSearch(ef);
+      return index.searchKnn(query, k, undefined).neighbors;
+    };
     return {
-      settings: 'M 16, efConstruction 100, efSearch 64',
+      settings: settings(64),
       add(id, row) { index.addPoint(row, id, false); },
-      search: (query, k) => index.searchKnn(query, k, undefined).neighbors,
+      search: searchWith(64),
+      also: [{ settings: settings(16), search: searchWith(16) }],
     };
   },
 

@@ -73,16 +73,21 @@ async function openOurs({ base, dim, bits }) {
   const index = await VectorIndex.create({ dim, bits }, { maxBytes: MAX_BYTES });
   const began = performance.now();
   await index.add(Array.from({ length: base.length / dim }, (_, i) => i), base);
-  return { name: 'ours', settings: `${bits} bits`, index, kernel: index.stats().kernel,
+  return { name: 'ours', settings: `${bits} bits`, bits, index, kernel: index.stats().kernel,
     build_s: (performance.now() - began) / 1000,
     search: (query, k) => index.search(query, { k }).ids };
 }
 
 /** Our library, the others, and a plain loop, nobody writing: one row each. */
 export async function measureAlone({ base, queries, dim, bits, seconds, buildMs, variants }) {
-  const all = variants.includes('ours') ? [await openOurs({ base, dim, bits })] : [];
+  const all = [];
+  // At 8 bits, too: more of the true neighbours, as graphs find them.
+  for (const each of variants.includes('ours') ? new Set([bits, 8]) : []) {
+    all.push(await openOurs({ base, dim, bits: each }));
+  }
   for (const name of peerNames.filter((peer) => variants.includes(peer))) {
-    all.push(await openPeer(name, { base, dim, buildMs, spare: spareRows(seconds) }));
+    const peer = await openPeer(name, { base, dim, buildMs, spare: spareRows(seconds) });
+    all.push({ ...peer }, ...(peer.also ?? []).map((other) => ({ ...peer, ...other })));
   }
   const able = all.filter(({ error }) => error === undefined);
   for (const each of able) {
@@ -106,12 +111,13 @@ export async function measureAlone({ base, queries, dim, bits, seconds, buildMs,
     }
     return found / (K * count);
   };
-  const rows = all.map(({ name, settings, kernel, error, build_s: build, ...each }) => {
+  const rows = all.map((each) => {
+    const { name, error, settings, kernel, build_s: build } = each;
     if (error !== undefined) return { variant: name, error };
-    return { variant: name, settings, ...(kernel ? { kernel } : {}), ...summary(each),
-      recall: recallOf(each), build_s: build };
+    return { variant: name, settings, ...(kernel ? { bits: each.bits, kernel } : {}),
+      ...summary(each), recall: recallOf(each), build_s: build };
   });
-  await all[0]?.index?.close();
+  for (const { index } of all) await index?.close();
   return rows;
 }
 
