@@ -108,6 +108,15 @@ class Atomic {
   T value_;
 };
 
+inline void note_read(const void* what,
+                      const simulated::Place& place = simulated::Place::current()) noexcept {
+  simulated::read_plain(what, place);
+}
+inline void note_write(const void* what,
+                       const simulated::Place& place = simulated::Place::current()) noexcept {
+  simulated::write_plain(what, place);
+}
+
 // Ends with the memory that it lies in (platform::release), so that what holds one stays trivially
 // destructible.
 template <class T>

@@ -323,6 +323,26 @@ TEST(LitmusTest, PlainDataUnderALockDoesNotRaceAndWithoutItsReleaseItDoes) {
   EXPECT_TRUE(outcomes(spin_lock<relaxed>).contains(kRace));
 }
 
+// A larger thing, whose accesses are said.
+template <Order kStore>
+void noted_accesses() {
+  Word flag;
+  std::uint32_t thing[4] = {};
+  spawn([&] {
+    sync::note_write(thing);
+    flag.store(1, kStore);
+  });
+  spawn([&] {
+    if (flag.load(acquire) == 1) sync::note_read(thing);
+  });
+  join_all();
+}
+
+TEST(LitmusTest, AccessesThatAreSaidRaceLikePlainOnes) {
+  EXPECT_EQ(outcomes(noted_accesses<release>), Set{""});
+  EXPECT_EQ(outcomes(noted_accesses<relaxed>), (Set{"", kRace}));
+}
+
 // A pointer is handed over; its reader says by `kOrder` that it is done, and then it ends.
 template <Order kPublish, Order kDone>
 void hand_over() {

@@ -283,9 +283,7 @@ void Memory::create_plain(ThreadId thread, const void* data) {
 
 Memory::PlainData& Memory::access_plain(ThreadId thread, const void* address) {
   tick(thread);
-  const auto found = plain_at_.find(address);
-  if (found == plain_at_.end()) fail("plain data that nobody made");
-  PlainData& data = found->second;
+  PlainData& data = plain_at_[address];  // what was only noted begins with its first access
   if (data.ended) fail("plain data is used after its end");
   if (!views_[thread].clock.covers(data.written)) fail("plain data is used beside a write to it");
   return data;

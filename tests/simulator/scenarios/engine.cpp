@@ -4,35 +4,14 @@
 // Its own data is not Plain: a race shows as a wrong answer, a failed assertion, or an access to
 // memory that was given back, which is overwritten. Producers may sleep until the bound of their
 // wait, as core.cpp says.
-#include <array>
 #include <vector>
 
 #include "platform/futex.hpp"
+#include "simulator/index.hpp"
 #include "simulator/scenario.hpp"
-#include "simulator/simulation.hpp"
-#include "vicinal/vicinal.hpp"
 
 namespace vicinal::sim {
 namespace {
-
-constexpr std::uint64_t kCost = 10;
-constexpr std::uint32_t kDim = 8;
-using Row = std::array<float, kDim>;
-
-// Rows of different ids are orthogonal.
-Row row_of(std::uint64_t id) {
-  Row row = {};
-  row[id % kDim] = 1;
-  return row;
-}
-
-Index make_index() {
-  IndexOptions options;
-  options.dim = kDim;
-  auto index = Index::create(options);
-  check(index.ok(), "no index");
-  return std::move(index).value();
-}
 
 void add(Index& index, std::uint64_t id) {
   const Row row = row_of(id);
@@ -92,7 +71,7 @@ void engine() {
   check(index.reader().size() == 2, "a row is lost");
 }
 
-const Scenario kEngine("engine", engine, kCost);
+const Scenario kEngine("engine", engine, kEngineCost);
 
 // What JavaScript does with a word whose address it was told.
 using Word = sync::Atomic<std::uint32_t>;
@@ -139,7 +118,7 @@ void queues() {
   join(writer);
 }
 
-const Scenario kQueuesOfWrites("queues", queues, kCost);
+const Scenario kQueuesOfWrites("queues", queues, kEngineCost);
 
 // One row is replaced until the sub-table of its id is rebuilt, another comes and goes, old
 // versions are freed by whoever pumps, and a snapshot keeps its answers.
@@ -178,7 +157,7 @@ void versions() {
   check(index.reader().size() == 1, "a row is lost, or there twice");
 }
 
-const Scenario kVersions("versions", versions, kCost);
+const Scenario kVersions("versions", versions, kEngineCost);
 
 }  // namespace
 }  // namespace vicinal::sim
