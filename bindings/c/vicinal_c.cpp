@@ -214,6 +214,9 @@ vicinal_status vicinal_index_stats(const vicinal_index* index, vicinal_stats* st
   all.metric = static_cast<uint32_t>(taken->metric);
   all.calibrated = taken->calibrated ? 1 : 0;
   all.kernel = taken->kernel;
+  all.helpers = taken->helpers;
+  all.searches_shared = taken->searches_shared;
+  all.chunks_helped = taken->chunks_helped;
   const uint32_t known = std::min<uint32_t>(stats->struct_size, sizeof all);
   all.struct_size = known;
   std::memcpy(stats, &all, known);
@@ -277,6 +280,10 @@ vicinal_status vicinal_index_calibrate(vicinal_index* index, const float* sample
 
 vicinal_status vicinal_index_compact(vicinal_index* index, vicinal_receipt* receipt) {
   return receipt_of(index->index.compact(), receipt);
+}
+
+vicinal_status vicinal_index_set_helpers(vicinal_index* index, uint32_t count) {
+  return to_c(index->index.set_helpers(count));
 }
 
 uint32_t vicinal_index_pump(vicinal_index* index, uint64_t budget_us) {

@@ -21,10 +21,10 @@ constexpr const char* kOptionNames[] = {
     "an option", "dim",     "metric",    "bits",    "originals", "partitions",
     "seed",      "k",       "certainty", "min_score", "after",   "filter",
     "max_bytes", "readers", "ids_length", "handle", "path",
-    "sample",    "calibrate", "write",
+    "sample",    "calibrate", "write",    "helpers",
 };
 constexpr std::size_t kOptionCount = sizeof kOptionNames / sizeof kOptionNames[0];
-static_assert(kOptionCount == static_cast<std::size_t>(OptionName::stale_write) + 1);
+static_assert(kOptionCount == static_cast<std::size_t>(OptionName::helpers) + 1);
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 

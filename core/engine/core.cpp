@@ -6,6 +6,7 @@
 #include "base/assert.hpp"
 #include "platform/environment.hpp"
 #include "platform/realm.hpp"
+#include "platform/thread.hpp"
 #include "simd/kernels.hpp"
 
 namespace vicinal::engine {
@@ -43,8 +44,10 @@ Result<const simd::Kernels*> choose_kernels() noexcept {
 
 Core::Core(const IndexOptions& options) noexcept
     : options_(options),
+      help_(slots_, platform::processors()),
       builder_(quant::CodeLayout::of(options.dim, options.bits), options.memory_bytes_max),
-      compaction_(builder_) {
+      compaction_(builder_),
+      helper_threads_(*this) {
   if (options_.retired_bytes_max == 0) options_.retired_bytes_max = kRetiredBytesMax;
 }
 
@@ -74,6 +77,7 @@ Status Core::start() noexcept {
 }
 
 Core::~Core() {
+  (void)helper_threads_.set(0);
   // The last owner is alone: no reader, no producer, no writer. A pending write keeps its index, so
   // that what still waits here was given up by its producer.
   while (Message* message = next_message()) Message::destroy(message);

@@ -19,9 +19,11 @@
 #include <cstdint>
 #include <memory>
 
+#include "engine/helpers.hpp"
 #include "engine/message.hpp"
 #include "quant/quantiser.hpp"
 #include "segment/builder.hpp"
+#include "search/help_pool.hpp"
 #include "segment/compaction.hpp"
 #include "sync/event.hpp"
 #include "sync/message_ring.hpp"
@@ -69,6 +71,8 @@ class Core {
   [[nodiscard]] const quant::Quantiser& quantiser() const noexcept { return *quantiser_; }
   [[nodiscard]] sync::ReaderSlots& slots() noexcept { return slots_; }
   [[nodiscard]] const sync::VersionRoot& root() const noexcept { return root_; }
+  [[nodiscard]] search::HelpPool& help() noexcept { return help_; }
+  [[nodiscard]] HelperThreads& helper_threads() noexcept { return helper_threads_; }
 
   void close() noexcept;
   [[nodiscard]] bool closed() const noexcept { return closed_.load(sync::acquire) != 0; }
@@ -149,6 +153,7 @@ class Core {
 
   sync::VersionRoot root_;
   sync::ReaderSlots slots_;
+  search::HelpPool help_;
 
   sync::WriterToken token_;
   sync::EventCount doorbell_;
@@ -166,6 +171,8 @@ class Core {
   std::uint64_t rows_dropped_ = 0;      // dead rows that compactions dropped, ever
   std::uint64_t dead_rows_seen_ = 0;    // of the version that the last slice began with
   std::uint32_t next_lane_ = 0;
+
+  HelperThreads helper_threads_;  // the last member: they end first
 };
 
 }  // namespace vicinal::engine

@@ -180,6 +180,33 @@ Result<Index> WeakIndex::lock() const {
   return Index(std::move(core), read_only_);
 }
 
+Helper::Helper(std::shared_ptr<engine::Core> core,
+               std::unique_ptr<engine::HelperCore> helper) noexcept
+    : core_(std::move(core)), helper_(std::move(helper)) {}
+Helper::Helper(Helper&&) noexcept = default;
+// The helper goes before the index that it belongs to.
+Helper& Helper::operator=(Helper&& other) noexcept {
+  helper_ = std::move(other.helper_);
+  core_ = std::move(other.core_);
+  return *this;
+}
+Helper::~Helper() = default;
+
+bool Helper::help(std::uint64_t wait_us_max) {
+  return helper_ != nullptr && helper_->help(wait_us_max);
+}
+
+Status Index::set_helpers(std::uint32_t count) { return core_->helper_threads().set(count); }
+
+Result<Helper> Index::helper() const {
+  if (core_->closed()) return Status(Code::closed);
+  auto helper = engine::HelperCore::open(*core_);
+  if (!helper.ok()) return helper.status();
+  return Helper(core_, std::move(helper).value());
+}
+
+void Index::wake_helpers() noexcept { core_->help().ring(); }
+
 Reader Index::reader() const {
   auto opened = engine::ReaderCore::open(core_);
   if (!opened.ok()) return Reader(nullptr, opened.status());

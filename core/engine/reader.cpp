@@ -9,7 +9,7 @@ namespace vicinal::engine {
 
 ReaderCore::FixedPin::FixedPin(std::shared_ptr<Core> owner, std::uint32_t number) noexcept
     : core(std::move(owner)), slot(number) {
-  version = static_cast<const segment::Version*>(core->root().enter(core->slots().slot(slot)));
+  version = static_cast<const segment::Version*>(core->root().hold(core->slots().slot(slot)));
 }
 
 ReaderCore::FixedPin::~FixedPin() {
@@ -51,7 +51,7 @@ void ReaderCore::abandon(std::unique_ptr<ReaderCore> reader, sync::Afterwards af
 
 Result<std::unique_ptr<ReaderCore>> ReaderCore::open(std::shared_ptr<Core> core) noexcept {
   if (core->closed()) return Status(Code::closed);
-  auto scratch = search::Scratch::create(core->quantiser());
+  auto scratch = search::Scratch::create(core->quantiser(), &core->help());
   if (!scratch.ok()) return scratch.status();
   auto slot = core->slots().claim(platform::realm());
   if (!slot.ok()) return slot.status();
@@ -68,7 +68,7 @@ Result<std::unique_ptr<ReaderCore>> ReaderCore::open(std::shared_ptr<Core> core)
 
 Result<std::unique_ptr<ReaderCore>> ReaderCore::snapshot() noexcept {
   if (core_->closed()) return Status(Code::closed);
-  auto scratch = search::Scratch::create(core_->quantiser());
+  auto scratch = search::Scratch::create(core_->quantiser(), &core_->help());
   if (!scratch.ok()) return scratch.status();
   std::unique_ptr<ReaderCore> copy(
       new (std::nothrow) ReaderCore(core_, std::move(scratch).value()));

@@ -50,7 +50,7 @@ void Core::fill_version(const segment::Version& version, Stats* stats) const noe
 void Core::fill_shared(Stats* stats) const noexcept {
   stats->retired_bytes = reclaimer_.bytes();
   stats->shared_bytes = sizeof *this + slots_.bytes() - sizeof slots_ + quantiser_->bytes() +
-                        quantiser_->layout().plane_block_bytes;
+                        quantiser_->layout().plane_block_bytes + help_.bytes();
   for (const sync::Atomic<Lane*>& lane : lanes_) {
     const Lane* ring = lane.load(sync::acquire);  // [lane]
     if (ring == nullptr) continue;
@@ -66,6 +66,9 @@ void Core::fill_shared(Stats* stats) const noexcept {
     stats->oldest_sequence = pin.number;
     stats->oldest_slot = number;
   });
+  stats->helpers = help_.helpers();
+  stats->searches_shared = help_.searches();
+  stats->chunks_helped = help_.chunks();
   stats->dim = options_.dim;
   stats->bits = options_.bits;
   stats->metric = options_.metric;

@@ -85,7 +85,21 @@ void measure_cosine(double length, simd::PlaneQuery* plane) noexcept {
   plane->query2 = static_cast<float>((length * length - 2) * 0.5);
 }
 
+template <class T>
+[[nodiscard]] const T* moved_to(const T* array, const std::byte* from, std::byte* to) noexcept {
+  if (array == nullptr) return nullptr;
+  return reinterpret_cast<const T*>(to + (reinterpret_cast<const std::byte*>(array) - from));
+}
+
 }  // namespace
+
+PreparedQuery PreparedQuery::moved(const std::byte* from, std::byte* to) const noexcept {
+  PreparedQuery query = *this;
+  query.plane.tables = moved_to(plane.tables, from, to);
+  query.code.values8 = moved_to(code.values8, from, to);
+  query.code.values16 = moved_to(code.values16, from, to);
+  return query;
+}
 
 std::size_t Quantiser::prepare_scratch_bytes() const noexcept {
   Carver carver(nullptr);

@@ -29,6 +29,9 @@ struct PreparedQuery {
   float code_step = 0;      // unit inner product = (float(dot) * scale) * code_step
   // The zero vector, or with an origin the origin: no direction, scores by `metric_score` of 0.
   bool zero = false;
+
+  // The same query whose arrays were copied from one scratch to another.
+  [[nodiscard]] PreparedQuery moved(const std::byte* from, std::byte* to) const noexcept;
 };
 
 class Quantiser {

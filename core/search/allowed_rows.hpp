@@ -18,6 +18,17 @@ namespace vicinal::search {
 
 inline constexpr std::uint32_t kSegmentBlocks = segment::kSegmentRowsMax / simd::kBlockRows;
 
+// A filter's masks as the walks read them.
+struct AllowedBlocks {
+  const std::uint32_t* masks = nullptr;  // by segment number * kSegmentBlocks + block
+  // Blocks with a mask that is not 0, or an empty list where only `masks` are known.
+  std::span<const std::uint32_t> blocks;
+
+  [[nodiscard]] std::uint32_t lanes(std::uint32_t segment, std::uint32_t block) const noexcept {
+    return masks[std::size_t{segment} * kSegmentBlocks + block];
+  }
+};
+
 class AllowedRows {
  public:
   // The words of `masks` are all 0 and will be again when this object is gone.
@@ -43,9 +54,8 @@ class AllowedRows {
   [[nodiscard]] std::span<const std::uint32_t> blocks() const noexcept {
     return {touched_, touched_count_};
   }
-  [[nodiscard]] std::uint32_t lanes(std::uint32_t segment, std::uint32_t block) const noexcept {
-    return masks_[std::size_t{segment} * kSegmentBlocks + block];
-  }
+  // Until the next call of another method.
+  [[nodiscard]] AllowedBlocks view() const noexcept { return {masks_, blocks()}; }
 
  private:
   void clear() noexcept;

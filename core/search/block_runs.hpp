@@ -36,17 +36,48 @@ inline constexpr std::uint64_t kSparsePart = 16;
   return view.rows - block * simd::kBlockRows < simd::kBlockRows;
 }
 
-// The runs of one segment.
+// A place between two blocks of a version; blocks follow each other segment by segment.
+struct BlockPosition {
+  std::uint32_t segment = 0;
+  std::uint32_t block = 0;
+
+  friend bool operator==(const BlockPosition&, const BlockPosition&) = default;
+};
+
+[[nodiscard]] inline BlockPosition end_of(const segment::Version& version) noexcept {
+  return {version.segment_end, 0};
+}
+
+// So many blocks further, or the end. `passed`: how many there were.
+[[nodiscard]] inline BlockPosition advance(const segment::Version& version, BlockPosition from,
+                                           std::uint64_t blocks, std::uint64_t* passed) noexcept {
+  *passed = 0;
+  for (; from.segment < version.segment_end; from = {from.segment + 1, 0}) {
+    const segment::SegmentView* view = version.view(from.segment);
+    if (view == nullptr) continue;
+    VICINAL_DEBUG_ASSERT(from.block <= view->blocks());
+    const std::uint64_t left = view->blocks() - from.block;
+    if (blocks - *passed < left) {
+      from.block += static_cast<std::uint32_t>(blocks - *passed);
+      *passed = blocks;
+      return from;
+    }
+    *passed += left;
+  }
+  return from;
+}
+
+// Calls visit(BlockRun) for the runs of one segment's blocks from `begin` to `end`.
 template <class Visit>
-void visit_segment(const segment::SegmentView& view, const AllowedRows* allowed, Visit& visit) {
+void visit_segment(const segment::SegmentView& view, const AllowedBlocks* allowed,
+                   std::uint32_t begin, std::uint32_t end, Visit& visit) {
   BlockRun run;
   run.view = &view;
   const auto flush = [&] {
     if (run.count != 0) visit(run);
     run.count = 0;
   };
-  const std::uint32_t end = view.blocks();
-  for (std::uint32_t block = 0; block < end; ++block) {
+  for (std::uint32_t block = begin; block < end; ++block) {
     std::uint32_t lanes = view.lanes(block);
     if (allowed != nullptr) lanes &= allowed->lanes(view.segment->number(), block);
     const bool partial = is_partial(view, block);
@@ -58,28 +89,40 @@ void visit_segment(const segment::SegmentView& view, const AllowedRows* allowed,
   flush();
 }
 
-// Calls visit(BlockRun) for each run; `allowed` null: no filter.
+// Calls visit(BlockRun) for each run between two positions; `allowed` null: no filter.
 template <class Visit>
-void visit_runs(const segment::Version& version, const AllowedRows* allowed, Visit visit) {
-  const std::uint64_t blocks = (version.live_rows + version.dead_rows) / simd::kBlockRows;
-  if (allowed != nullptr && allowed->blocks().size() * kSparsePart < blocks) {
-    for (const std::uint32_t at : allowed->blocks()) {
-      const std::uint32_t block = at % kSegmentBlocks;
-      BlockRun run;
-      run.view = version.view(at / kSegmentBlocks);
-      run.first = block;
-      run.count = 1;
-      VICINAL_DEBUG_ASSERT(run.view != nullptr && block < run.view->blocks());
-      run.lanes[0] = allowed->lanes(at / kSegmentBlocks, block) & run.view->lanes(block);
-      if (run.lanes[0] != 0) visit(run);
-    }
-    return;
-  }
-  for (std::uint32_t number = 0; number < version.segment_end; ++number) {
+void visit_runs(const segment::Version& version, const AllowedBlocks* allowed, BlockPosition from,
+                BlockPosition to, Visit& visit) {
+  for (std::uint32_t number = from.segment; number < version.segment_end; ++number) {
+    if (number > to.segment || (number == to.segment && to.block == 0)) break;
     const segment::SegmentView* view = version.view(number);
     if (view == nullptr) continue;
     VICINAL_ASSERT(view->rows <= view->segment->capacity());
-    visit_segment(*view, allowed, visit);
+    const std::uint32_t begin = number == from.segment ? from.block : 0;
+    const std::uint32_t end = number == to.segment ? to.block : view->blocks();
+    visit_segment(*view, allowed, begin, end, visit);
+  }
+}
+
+// Whether a filter's list is to be walked in place of the directory.
+[[nodiscard]] inline bool is_sparse(const segment::Version& version,
+                                    const AllowedBlocks& allowed) noexcept {
+  const std::uint64_t blocks = (version.live_rows + version.dead_rows) / simd::kBlockRows;
+  return allowed.blocks.size() * kSparsePart < blocks;
+}
+
+// Calls visit(BlockRun) for each block of a filter's list.
+template <class Visit>
+void visit_listed(const segment::Version& version, const AllowedBlocks& allowed, Visit& visit) {
+  for (const std::uint32_t at : allowed.blocks) {
+    const std::uint32_t block = at % kSegmentBlocks;
+    BlockRun run;
+    run.view = version.view(at / kSegmentBlocks);
+    run.first = block;
+    run.count = 1;
+    VICINAL_DEBUG_ASSERT(run.view != nullptr && block < run.view->blocks());
+    run.lanes[0] = allowed.lanes(at / kSegmentBlocks, block) & run.view->lanes(block);
+    if (run.lanes[0] != 0) visit(run);
   }
 }
 

@@ -67,7 +67,7 @@ constexpr std::size_t kPlaneLinesAhead = 8;
 }  // namespace
 
 Scan::Scan(const Shared& shared, const quant::PreparedQuery& query, const TopRows& top,
-           const DeferredRows& deferred) noexcept
+           const DeferredRows& deferred, Start start) noexcept
     : shared_(shared),
       query_(query),
       kernels_(shared.quantiser.kernels()),
@@ -75,10 +75,17 @@ Scan::Scan(const Shared& shared, const quant::PreparedQuery& query, const TopRow
       bits_index_(simd::bits_index(shared.quantiser.layout().bits)),
       rest_bytes_(shared.quantiser.layout().rest_bytes),
       top_(top),
-      deferred_(deferred),
-      settle_next_(scores_together(kernels_) ? kFirstSettleRows : kFirstSettleRowsApart),
-      level_(scores_together(kernels_) ? -std::numeric_limits<float>::infinity()
-                                       : std::numeric_limits<float>::infinity()) {}
+      deferred_(deferred) {
+  if (start == Start::later_rows) {
+    settle_next_ = std::numeric_limits<std::uint64_t>::max();
+    level_ = top_.threshold();
+  } else {
+    const bool together = scores_together(kernels_);
+    settle_next_ = together ? kFirstSettleRows : kFirstSettleRowsApart;
+    level_ = together ? -std::numeric_limits<float>::infinity()
+                      : std::numeric_limits<float>::infinity();
+  }
+}
 
 std::size_t Scan::deferred_places(std::uint64_t eligible) noexcept {
   return static_cast<std::size_t>(std::min(eligible, kDeferredMax)) + kBlockRows;
@@ -133,6 +140,15 @@ void Scan::take_block(const SegmentView& view, std::uint32_t block, std::uint32_
 void Scan::finish() noexcept {
   settle(shared_.k);
   VICINAL_ASSERT(deferred_.size() == 0 && waiting_count_ == 0);
+}
+
+void Scan::take_found(std::span<const std::uint64_t> ids, const float* scores,
+                      std::uint64_t rows_estimated, std::uint64_t rows_scored) noexcept {
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (!(scores[i] < top_.threshold())) top_.offer(scores[i], ids[i]);
+  }
+  rows_estimated_ += rows_estimated;
+  rows_scored_ += rows_scored;
 }
 
 void Scan::settle_seen() noexcept {

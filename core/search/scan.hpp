@@ -35,8 +35,12 @@ class Scan {
     std::uint8_t* rest_copy;      // of one rest row and the overread
   };
 
+  // Where a scan begins: at a version's first rows, or behind others, whose k-th score is already
+  // the threshold of `top`: then nothing is deferred.
+  enum class Start : std::uint8_t { first_rows, later_rows };
+
   Scan(const Shared& shared, const quant::PreparedQuery& query, const TopRows& top,
-       const DeferredRows& deferred) noexcept;
+       const DeferredRows& deferred, Start start) noexcept;
 
   // Places for deferred rows that a scan needs.
   [[nodiscard]] static std::size_t deferred_places(std::uint64_t eligible) noexcept;
@@ -47,8 +51,12 @@ class Scan {
   void score_run(const BlockRun& run) noexcept;
   // After the last run: scores what is still deferred and may be found.
   void finish() noexcept;
+  // Takes over what another scan of the same search found in other rows, and its counts.
+  void take_found(std::span<const std::uint64_t> ids, const float* scores,
+                  std::uint64_t rows_estimated, std::uint64_t rows_scored) noexcept;
 
   [[nodiscard]] TopRows& top() noexcept { return top_; }
+  [[nodiscard]] const quant::PreparedQuery& query() const noexcept { return query_; }
   [[nodiscard]] bool zero_query() const noexcept { return query_.zero; }
   [[nodiscard]] std::uint64_t rows_estimated() const noexcept { return rows_estimated_; }
   [[nodiscard]] std::uint64_t rows_scored() const noexcept { return rows_scored_; }

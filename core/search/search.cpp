@@ -5,10 +5,10 @@
 #include <new>
 #include <utility>
 
-#include "base/bits.hpp"
 #include "search/buffers.hpp"
+#include "search/help_pool.hpp"
 #include "search/id_filter.hpp"
-#include "search/scan.hpp"
+#include "search/wave.hpp"
 
 namespace vicinal::search {
 namespace {
@@ -34,9 +34,6 @@ namespace {
   return {};
 }
 
-// A tile is walked once for each four queries of a wave, from the second-level cache.
-constexpr std::size_t kTileBytes = std::size_t{256} << 10;
-constexpr std::uint32_t kTileRuns = 64;
 // Working memory of a wave, roughly.
 constexpr std::size_t kWaveBytes = std::size_t{16} << 20;
 
@@ -44,144 +41,42 @@ constexpr std::size_t kWaveBytes = std::size_t{16} << 20;
   return options.exhaustive || options.certainty > quant::kCertaintyMax;
 }
 
-// The arrays of a wave, a slice a query.
-struct WaveMemory {
-  std::size_t k;
-  std::size_t prepare_bytes;
-  std::size_t top_places;
-  std::size_t deferred_places;
-
-  WaveMemory(const quant::Quantiser& quantiser, std::size_t count, std::uint64_t eligible,
-             bool exhaustive) noexcept
-      : k(count),
-        prepare_bytes(round_up(quantiser.prepare_scratch_bytes(), simd::kAlignment)),
-        top_places(TopRows::places(count)),
-        deferred_places(exhaustive ? 0 : Scan::deferred_places(eligible)) {}
-
-  [[nodiscard]] std::size_t query_bytes() const noexcept {
-    return prepare_bytes + top_places * sizeof(Hit) + deferred_places * sizeof(DeferredRow) +
-           k * (sizeof(std::uint64_t) + sizeof(float));
-  }
-  [[nodiscard]] Status reserve_for(std::size_t queries, Scratch::Buffers& buffers) const noexcept {
-    Status status = reserve(buffers.prepare, queries * prepare_bytes);
-    if (status.ok()) status = reserve(buffers.rows, queries * top_places * sizeof(Hit));
-    if (status.ok()) status = reserve(buffers.ids, queries * k * sizeof(std::uint64_t));
-    if (status.ok()) status = reserve(buffers.scores, queries * k * sizeof(float));
-    if (status.ok()) {
-      status = reserve(buffers.deferred, queries * deferred_places * sizeof(DeferredRow));
-    }
-    return status;
-  }
-  [[nodiscard]] TopRows top(std::size_t query, const SearchOptions& options,
-                            Scratch::Buffers& buffers) const noexcept {
-    return TopRows({buffers.rows.as<Hit>() + query * top_places, top_places}, k, options.min_score,
-                   options.after);
-  }
-  [[nodiscard]] DeferredRows deferred(std::size_t query,
-                                      Scratch::Buffers& buffers) const noexcept {
-    auto* places = buffers.deferred.as<DeferredRow>() + query * deferred_places;
-    return DeferredRows({places, deferred_places});
-  }
-};
-
 [[nodiscard]] std::size_t clamped_k(const SearchOptions& options, std::uint64_t rows) noexcept {
   return static_cast<std::size_t>(std::min<std::uint64_t>(options.k, rows));
 }
 
-// The scans of a wave's queries, in place: their number is known at run time only.
-class WaveScans {
- public:
-  WaveScans() = default;
-  WaveScans(const WaveScans&) = delete;
-  WaveScans& operator=(const WaveScans&) = delete;
-  ~WaveScans() {
-    for (std::size_t i = 0; i < count_; ++i) scans_[i]->~Scan();
-  }
-  template <class... Arguments>
-  void add(const Arguments&... arguments) noexcept {
-    VICINAL_ASSERT(count_ < kWaveQueriesMax);
-    scans_[count_] = new (memory_ + count_ * sizeof(Scan)) Scan(arguments...);
-    ++count_;
-  }
-  [[nodiscard]] std::span<Scan* const> all() const noexcept { return {scans_, count_}; }
-
- private:
-  alignas(Scan) std::byte memory_[kWaveQueriesMax * sizeof(Scan)];
-  Scan* scans_[kWaveQueriesMax] = {};
-  std::size_t count_ = 0;
-};
-
-// Runs that several scans share.
-class Tile {
- public:
-  Tile(std::span<Scan* const> scans, std::size_t plane_bytes) noexcept
-      : scans_(scans), runs_max_(runs_of(plane_bytes)) {}
-
-  void add(const BlockRun& run) noexcept {
-    runs_[count_++] = run;
-    if (count_ == runs_max_) flush();
-  }
-
-  void flush() noexcept {
-    for (std::size_t at = 0; at < scans_.size(); at += simd::kScanQueries) {
-      const std::size_t count = std::min<std::size_t>(simd::kScanQueries, scans_.size() - at);
-      for (std::uint32_t i = 0; i < count_; ++i) {
-        Scan::estimate(runs_[i], scans_.data() + at, static_cast<std::uint32_t>(count));
+// Walks all rows of the version, the later ones with the help of others where that pays.
+void walk(Wave& wave, const SearchOptions& options, const WaveMemory& memory,
+          Scratch::Buffers& buffers, HelpPool* pool) noexcept {
+  const segment::Version& version = wave.shared().version;
+  if (wave.allowed() != nullptr && is_sparse(version, *wave.allowed())) return wave.walk_listed();
+  const BlockPosition end = end_of(version);
+  BlockPosition at;
+  if (pool != nullptr) {
+    const quant::CodeLayout& layout = wave.shared().quantiser.layout();
+    const std::uint64_t block_bytes =
+        wave.scans().size() * (wave.exhaustive() ? simd::kBlockRows * layout.packed_row_bytes
+                                                 : layout.plane_block_bytes);
+    std::uint64_t left = (version.live_rows + version.dead_rows) / simd::kBlockRows * block_bytes;
+    for (std::uint64_t done = 0; at != end && left >= pool->limits().ask_for_bytes;) {
+      if (done >= pool->limits().ask_after_bytes && pool->may_ask()) {
+        wave.flush();  // helpers begin with the threshold of what was walked
+        const HelpPool::Asked asked =
+            pool->ask(wave, options, memory, buffers.prepare.data(), at);
+        if (asked.job == nullptr) break;
+        asked.job->work(wave);
+        pool->close(asked);
+        return;
       }
-    }
-    count_ = 0;
-  }
-
- private:
-  [[nodiscard]] static std::uint32_t runs_of(std::size_t plane_bytes) noexcept {
-    const std::size_t runs = kTileBytes / (kRunBlocks * plane_bytes);
-    return static_cast<std::uint32_t>(std::clamp<std::size_t>(runs, 1, kTileRuns));
-  }
-
-  std::span<Scan* const> scans_;
-  std::uint32_t runs_max_;
-  std::uint32_t count_ = 0;
-  BlockRun runs_[kTileRuns];
-};
-
-void estimate_all(const segment::Version& version, const AllowedRows* allowed,
-                  std::span<Scan* const> scans, std::size_t plane_bytes) noexcept {
-  if (scans.size() == 1) {  // without the copy of a tile
-    visit_runs(version, allowed,
-               [&](const BlockRun& run) { Scan::estimate(run, scans.data(), 1); });
-  } else {
-    Tile tile(scans, plane_bytes);
-    visit_runs(version, allowed, [&](const BlockRun& run) { tile.add(run); });
-    tile.flush();
-  }
-  for (Scan* scan : scans) scan->finish();
-}
-
-void score_all(const segment::Version& version, const AllowedRows* allowed,
-               std::span<Scan* const> scans) noexcept {
-  visit_runs(version, allowed, [&](const BlockRun& run) {
-    for (Scan* scan : scans) scan->score_run(run);
-  });
-}
-
-// A query without a direction has no estimates: its rows are scored, as all are where `asked`.
-void run(const segment::Version& version, const AllowedRows* allowed,
-         std::span<Scan* const> scans, bool asked, std::size_t plane_bytes) noexcept {
-  Scan* estimated[kWaveQueriesMax];
-  Scan* scored[kWaveQueriesMax];
-  std::size_t estimated_count = 0;
-  std::size_t scored_count = 0;
-  for (Scan* scan : scans) {
-    if (asked || scan->zero_query()) {
-      scored[scored_count++] = scan;
-    } else {
-      estimated[estimated_count++] = scan;
+      std::uint64_t blocks = 0;
+      const BlockPosition next = advance(version, at, pool->limits().chunk_blocks, &blocks);
+      wave.walk(at, next);
+      at = next;
+      done += blocks * block_bytes;
+      left -= std::min(left, blocks * block_bytes);
     }
   }
-  if (estimated_count != 0) {
-    estimate_all(version, allowed, {estimated, estimated_count}, plane_bytes);
-  }
-  if (scored_count != 0) score_all(version, allowed, {scored, scored_count});
+  wave.walk(at, end);
 }
 
 // What the search's filter allows, or null where it has none.
@@ -213,11 +108,13 @@ void collect(std::span<Scan* const> scans, std::size_t k, Scratch::Buffers& buff
 
 }  // namespace
 
-Scratch::Scratch(std::unique_ptr<Buffers> buffers) : buffers_(std::move(buffers)) {}
+Scratch::Scratch(std::unique_ptr<Buffers> buffers, HelpPool* help)
+    : buffers_(std::move(buffers)), help_(help) {}
 
 Scratch::~Scratch() = default;
 
-Result<std::unique_ptr<Scratch>> Scratch::create(const quant::Quantiser& quantiser) {
+Result<std::unique_ptr<Scratch>> Scratch::create(const quant::Quantiser& quantiser,
+                                                 HelpPool* help) {
   std::unique_ptr<Buffers> buffers(new (std::nothrow) Buffers);
   if (buffers == nullptr) return Status(Code::full, sizeof(Buffers));
   Status status = reserve(buffers->prepare, quantiser.prepare_scratch_bytes());
@@ -225,7 +122,7 @@ Result<std::unique_ptr<Scratch>> Scratch::create(const quant::Quantiser& quantis
     status = reserve(buffers->rest, quantiser.layout().rest_bytes + simd::kOverread);
   }
   if (!status.ok()) return status;
-  std::unique_ptr<Scratch> scratch(new (std::nothrow) Scratch(std::move(buffers)));
+  std::unique_ptr<Scratch> scratch(new (std::nothrow) Scratch(std::move(buffers), help));
   if (scratch == nullptr) return Status(Code::full, sizeof(Scratch));
   return scratch;
 }
@@ -268,15 +165,18 @@ Status search_wave(const segment::Version& version, const quant::Quantiser& quan
 
   const Scan::Shared shared{version, quantiser, k, eligible, buffers.rest.as<std::uint8_t>()};
   const float certainty = asked ? std::numeric_limits<float>::infinity() : options.certainty;
-  WaveScans scans;
+  const AllowedBlocks blocks = allowed == nullptr ? AllowedBlocks{} : allowed->view();
+  Wave wave(shared, allowed == nullptr ? nullptr : &blocks, asked);
   for (std::size_t i = 0; i < count; ++i) {
     const quant::PreparedQuery prepared =
         quantiser.prepare(queries.data() + i * layout.dim, certainty,
                           buffers.prepare.data() + i * memory.prepare_bytes, version.origin());
-    scans.add(shared, prepared, memory.top(i, options, buffers), memory.deferred(i, buffers));
+    wave.add(prepared, memory.top(i, options.min_score, options.after, buffers),
+             memory.deferred(i, buffers), Scan::Start::first_rows);
   }
-  run(version, allowed, scans.all(), asked, layout.plane_block_bytes);
-  collect(scans.all(), k, buffers, found.data());
+  walk(wave, options, memory, buffers, scratch.help_);
+  wave.finish();
+  collect(wave.scans(), k, buffers, found.data());
   return {};
 }
 

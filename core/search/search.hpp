@@ -34,16 +34,19 @@ struct Found {
   std::uint64_t rows_scored = 0;     // rows scored by their whole code
 };
 
+class HelpPool;
 class IdFilter;
 
 // Buffers of one reader, grown by need and kept.
 class Scratch {
  public:
-  // FULL without memory.
-  [[nodiscard]] static Result<std::unique_ptr<Scratch>> create(const quant::Quantiser& quantiser);
+  // `help`: whom long searches may ask for help, or null. FULL without memory.
+  [[nodiscard]] static Result<std::unique_ptr<Scratch>> create(const quant::Quantiser& quantiser,
+                                                               HelpPool* help = nullptr);
   ~Scratch();
 
   struct Buffers;  // buffers.hpp
+  [[nodiscard]] Buffers& buffers() noexcept { return *buffers_; }
 
  private:
   friend Status search_wave(const segment::Version&, const quant::Quantiser&,
@@ -51,8 +54,9 @@ class Scratch {
                             IdFilter*, Scratch&, std::span<Found>) noexcept;
   friend Status decode_row(const segment::Version&, const quant::Quantiser&, segment::Slot,
                            Scratch&, float*);
-  explicit Scratch(std::unique_ptr<Buffers> buffers);
+  Scratch(std::unique_ptr<Buffers> buffers, HelpPool* help);
   std::unique_ptr<Buffers> buffers_;
+  HelpPool* help_;
 };
 
 // `query`: dim floats. `filter` may be null; else it takes the place of options.filter, of whose

@@ -66,6 +66,7 @@ std::uint32_t ReaderSlots::retire_owned(std::uint32_t owner, Afterwards afterwar
       ++count;
     }
   }
+  jobs_.retire(owner);
   return count;
 }
 
@@ -74,6 +75,19 @@ ReaderSlot& ReaderSlots::slot(std::uint32_t number) noexcept {
   Chunk* chunk = chunks_[number / kChunkSlots].load(acquire);
   VICINAL_ASSERT(chunk != nullptr);
   return chunk->slots[number % kChunkSlots];
+}
+
+bool ReaderSlots::searching(std::uint32_t limit) const noexcept {
+  std::uint32_t found = 0;
+  for (std::uint32_t c = 0; c < kReaderSlotsMax / kChunkSlots && found < limit; ++c) {
+    const Chunk* chunk = chunks_[c].load(acquire);  // [chunk]
+    if (chunk == nullptr) break;
+    claims_.each_taken(c * kChunkSlots, kChunkSlots, [&](std::uint32_t number) {
+      const Pin::Kind kind = Pin::of(chunk->slots[number % kChunkSlots].pin.load(relaxed)).kind;
+      found += kind == Pin::Kind::range || kind == Pin::Kind::exact;
+    });
+  }
+  return found >= limit;
 }
 
 std::uint64_t ReaderSlots::bytes() const noexcept {

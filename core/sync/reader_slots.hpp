@@ -22,13 +22,15 @@
 // I2: a chunk is published before any of its slots is handed out, seq_cst, and never removed; a
 //     scan visits every slot of every published chunk, claimed or not. With release and acquire
 //     alone the writer could miss a chunk whose reader announced before the scan [chunk].
-// I3: a pin is IDLE, RANGE e ("some version from e on") or EXACT s ("version s and no other").
+// I3: a scan reads the pins of jobs after those of all readers (help_jobs.hpp).
 // I4: an owner's number is not used by another until every slot of the dead one was retired.
 #pragma once
 
 #include <cstdint>
 
 #include "sync/atomic.hpp"
+#include "sync/help_jobs.hpp"
+#include "sync/pin.hpp"
 #include "sync/slot_claims.hpp"
 #include "vicinal/status.hpp"
 
@@ -37,28 +39,6 @@ namespace vicinal::sync {
 // In the simulator every slot is a chunk of its own, so that each scenario publishes some.
 inline constexpr std::uint32_t kChunkSlots = kSimulated ? 1 : 64;
 inline constexpr std::uint32_t kReaderSlotsMax = kSimulated ? 64 : 4096;
-
-// A pin's value: kind in the low two bits, a sequence or generation above them.
-struct Pin {
-  enum class Kind : std::uint8_t { idle = 0, range = 1, exact = 2 };
-  Kind kind = Kind::idle;
-  std::uint64_t number = 0;
-
-  [[nodiscard]] static constexpr std::uint64_t range(std::uint64_t generation) noexcept {
-    return generation << 2 | 1;
-  }
-  [[nodiscard]] static constexpr std::uint64_t exact(std::uint64_t sequence) noexcept {
-    return sequence << 2 | 2;
-  }
-  [[nodiscard]] static constexpr Pin of(std::uint64_t word) noexcept {
-    return {static_cast<Kind>(word & 3), word >> 2};
-  }
-  // Whether an object reachable from versions birth <= s < retire must be kept for this pin.
-  [[nodiscard]] constexpr bool holds(std::uint64_t birth, std::uint64_t retire) const noexcept {
-    if (kind == Kind::exact) return birth <= number && number < retire;
-    return kind == Kind::range && number < retire;
-  }
-};
 
 struct alignas(128) ReaderSlot {
   Atomic<std::uint64_t> pin;
@@ -87,7 +67,8 @@ class ReaderSlots {
   // Once, by whoever has proof that the slot's owner runs no more and will not be followed by
   // another retire of this slot: steps (i) to (g) above.
   void retire(std::uint32_t number, Afterwards afterwards) noexcept;
-  // The same for all slots of an owner (not 0), under I4. Returns how many there were.
+  // The same for all slots and jobs of an owner (not 0), under I4. Returns how many slots there
+  // were.
   std::uint32_t retire_owned(std::uint32_t owner, Afterwards afterwards) noexcept;
 
   [[nodiscard]] ReaderSlot& slot(std::uint32_t number) noexcept;
@@ -96,15 +77,21 @@ class ReaderSlots {
   // Kept from use after their owner's death.
   [[nodiscard]] std::uint32_t retired() const noexcept { return retired_.load(relaxed); }
   [[nodiscard]] std::uint64_t bytes() const noexcept;
+  // Whether at least `limit` readers are in a search: a hint.
+  [[nodiscard]] bool searching(std::uint32_t limit) const noexcept;
 
-  // Calls visit(slot number, Pin) for every slot whose pin is not IDLE.
+  [[nodiscard]] HelpJobs& jobs() noexcept { return jobs_; }
+  [[nodiscard]] const HelpJobs& jobs() const noexcept { return jobs_; }
+
+  // Calls visit(number, Pin) for every slot whose pin is not IDLE, then, with numbers from
+  // kReaderSlotsMax on, for every such job.
   template <class Visit>
   void scan(Visit visit) const noexcept {
     for (std::uint32_t c = 0; c < kReaderSlotsMax / kChunkSlots; ++c) {
       // seq_cst [chunk]: in the one order with the announcing store, so that a chunk whose reader
       // announced before this scan is seen.
       const Chunk* chunk = chunks_[c].load(seq_cst);
-      if (chunk == nullptr) return;
+      if (chunk == nullptr) break;
       for (std::uint32_t i = 0; i < kChunkSlots; ++i) {
         // seq_cst [pin]: follows the store of the newest version in the one order; as an acquire it
         // also makes the reader's last accesses happen before a free.
@@ -112,6 +99,7 @@ class ReaderSlots {
         if (pin.kind != Pin::Kind::idle) visit(c * kChunkSlots + i, pin);
       }
     }
+    jobs_.scan([&](std::uint32_t job, Pin pin) { visit(kReaderSlotsMax + job, pin); });  // I3
   }
 
  private:
@@ -123,6 +111,7 @@ class ReaderSlots {
   Atomic<std::uint32_t> retired_;
   // Filled from the front; see I2.
   Atomic<Chunk*> chunks_[kReaderSlotsMax / kChunkSlots];
+  HelpJobs jobs_;
 };
 
 }  // namespace vicinal::sync

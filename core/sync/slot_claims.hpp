@@ -42,6 +42,16 @@ class SlotClaims {
     return (words_[slot / 64].load(relaxed) >> slot % 64 & 1) != 0;
   }
 
+  // Calls visit(slot) for every slot of first .. first + count - 1 that is taken. Multiples of 64.
+  template <class Visit>
+  void each_taken(std::uint32_t first, std::uint32_t count, Visit visit) const noexcept {
+    for (std::uint32_t word = first / 64; word < (first + count) / 64; ++word) {
+      for (std::uint64_t left = words_[word].load(relaxed); left != 0; left &= left - 1) {
+        visit(word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(left)));
+      }
+    }
+  }
+
   [[nodiscard]] std::uint32_t count() const noexcept {
     std::uint32_t total = 0;
     for (const Atomic<std::uint64_t>& word : words_) {

@@ -52,6 +52,12 @@ class alignas(128) VersionRoot {
     narrow(slot, version->sequence);
     return version;
   }
+  // The same for somebody who keeps the version without being in a search.
+  [[nodiscard]] const VersionHeader* hold(ReaderSlot& slot) const noexcept {
+    const VersionHeader* version = enter(slot);
+    slot.pin.store(Pin::held(version->sequence), release);  // [pin] (d), once more
+    return version;
+  }
 
   // Step (e).
   static void leave(ReaderSlot& slot) noexcept { slot.pin.store(0, release); }

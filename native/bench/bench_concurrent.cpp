@@ -40,17 +40,19 @@ std::vector<std::uint64_t> scattered(double share, std::size_t n, std::uint64_t 
   return chosen;
 }
 
-// Ours, and the lock with pools of 0, 1, 2 and as many threads as there are cores.
+// Ours and the lock, with pools of 0, 1, 2 and as many threads as there are cores. Ours without a
+// pool comes first: the others are compared with it.
 std::vector<Contender> contenders(const Index& index, const Question& question) {
   std::vector<Contender> all;
   const auto enter = [&](Variant variant, std::size_t pool) {
     all.push_back({std::make_unique<Service>(index.share(), question, variant, pool), {}});
   };
-  enter(Variant::ours, 0);
   std::vector<std::size_t> pools{0, 1, 2, core_count()};
   std::sort(pools.begin(), pools.end());
   pools.erase(std::unique(pools.begin(), pools.end()), pools.end());
-  for (const std::size_t pool : pools) enter(Variant::locked_pool, pool);
+  for (const Variant variant : {Variant::ours, Variant::locked_pool}) {
+    for (const std::size_t pool : pools) enter(variant, pool);
+  }
   return all;
 }
 
@@ -64,7 +66,9 @@ void take_turns(std::vector<Contender>& all, const Load& load, std::mt19937_64& 
     std::shuffle(order.begin(), order.end(), random);
     for (Contender* one : order) {
       cli::check_interrupted();
+      one->service->open();
       one->figures.merge(run_slice(*one->service, load));
+      one->service->close();
     }
   }
 }

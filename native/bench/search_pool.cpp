@@ -1,8 +1,6 @@
 #include "bench/search_pool.hpp"
 
-#include <pthread.h>
-
-#include <ctime>
+#include "bench/help_threads.hpp"
 
 namespace vicinal::bench {
 
@@ -60,18 +58,6 @@ void SearchPool::serve(Scanner& scanner) {
   }
 }
 
-double SearchPool::cpu_us() const {
-  double total = 0;
-  for (const std::thread& thread : threads_) {
-    clockid_t clock{};
-    timespec used{};
-    if (::pthread_getcpuclockid(const_cast<std::thread&>(thread).native_handle(), &clock) != 0 ||
-        ::clock_gettime(clock, &used) != 0) {
-      continue;
-    }
-    total += static_cast<double>(used.tv_sec) * 1e6 + static_cast<double>(used.tv_nsec) * 1e-3;
-  }
-  return total;
-}
+double SearchPool::cpu_us() const { return cpu_us_of(threads_); }
 
 }  // namespace vicinal::bench

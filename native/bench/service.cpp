@@ -4,6 +4,7 @@
 
 #include <shared_mutex>
 
+#include "bench/help_threads.hpp"
 #include "bench/index.hpp"
 #include "bench/search_pool.hpp"
 #include "cli/failure.hpp"
@@ -53,12 +54,23 @@ Service::Service(Index index, Question question, Variant variant, std::size_t po
       question_(std::move(question)),
       variant_(variant),
       pool_threads_(pool) {
-  if (pool > 0) pool_ = std::make_unique<SearchPool>(index_, question_, pool);
+  if (pool == 0 || variant == Variant::ours) return;
+  pool_ = std::make_unique<SearchPool>(index_, question_, pool);
 }
 
 Service::~Service() = default;
 
-double Service::pool_cpu_us() const { return pool_ == nullptr ? 0 : pool_->cpu_us(); }
+void Service::open() {
+  if (pool_threads_ == 0 || variant_ != Variant::ours) return;
+  helpers_ = std::make_unique<HelpThreads>(index_, pool_threads_);
+}
+
+void Service::close() { helpers_.reset(); }
+
+double Service::pool_cpu_us() const {
+  if (helpers_ != nullptr) return helpers_->cpu_us();
+  return pool_ == nullptr ? 0 : pool_->cpu_us();
+}
 
 Caller::Caller(Service& service) : service_(service) {
   if (service.pool_ == nullptr) scanner_.emplace(service.index_, service.question_);

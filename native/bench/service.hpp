@@ -1,6 +1,7 @@
 // An index and the way in which several callers get to it: ours, or the way that we left.
 //
-// `ours`: a caller searches through its own reader. No lock, nobody to wait for.
+// `ours`: a caller searches through its own reader. No lock, nobody to wait for. With a pool, so
+// many threads help long searches while the service is open.
 //
 // `locked-pool` is the policy of the library that we learned most from, around the same index, the
 // same readers and thus the same scan: a search takes a fair reader-writer lock, hands its scan to
@@ -60,11 +61,12 @@ class Scanner {
   SearchOptions options_;
 };
 
+class HelpThreads;
 class SearchPool;
 
 class Service {
  public:
-  // `pool`: threads, of locked-pool.
+  // `pool`: threads, that scan or help.
   Service(Index index, Question question, Variant variant, std::size_t pool);
   ~Service();
   Service(const Service&) = delete;
@@ -73,6 +75,9 @@ class Service {
   [[nodiscard]] Variant variant() const noexcept { return variant_; }
   [[nodiscard]] std::size_t pool() const noexcept { return pool_threads_; }
   [[nodiscard]] const Index& index() const noexcept { return index_; }
+  // Services of one index share its helpers: those of `ours` are there between these two calls.
+  void open();
+  void close();
   // Processor time of the pool's threads so far.
   [[nodiscard]] double pool_cpu_us() const;
 
@@ -93,6 +98,7 @@ class Service {
   std::size_t pool_threads_;
   FairLock lock_;
   std::unique_ptr<SearchPool> pool_;  // none: searches run in their callers
+  std::unique_ptr<HelpThreads> helpers_;
 };
 
 class Caller {

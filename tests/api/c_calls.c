@@ -34,6 +34,26 @@ static vicinal_index* make_index(void) {
   return vicinal_index_create(&options, NULL);
 }
 
+int c_helpers(void) {
+  vicinal_status status;
+  vicinal_index_options options;
+  vicinal_index_options_init(&options);
+  options.dim = kDim;
+  vicinal_index* index = vicinal_index_create(&options, &status);
+  EXPECT(index != NULL);
+  vicinal_stats stats;
+  stats.struct_size = sizeof stats;
+  EXPECT(vicinal_index_set_helpers(index, 2).code == VICINAL_OK);
+  EXPECT(vicinal_index_stats(index, &stats).code == VICINAL_OK && stats.helpers == 2);
+  status = vicinal_index_set_helpers(index, 33);
+  EXPECT(status.code == VICINAL_BAD_OPTION);
+  EXPECT(vicinal_index_set_helpers(index, 0).code == VICINAL_OK);
+  EXPECT(vicinal_index_stats(index, &stats).code == VICINAL_OK && stats.helpers == 0);
+  EXPECT(stats.searches_shared == 0 && stats.chunks_helped == 0);
+  vicinal_index_free(index);
+  return 0;
+}
+
 int c_indexes(void) {
   fill();
   vicinal_status status;

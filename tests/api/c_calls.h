@@ -8,6 +8,7 @@ extern "C" {
 #endif
 
 int c_indexes(void);
+int c_helpers(void);
 int c_searches(void);
 int c_batches(void);
 int c_filters(void);

@@ -12,6 +12,8 @@ constexpr int kPassed = 0;  // anything else is the line of c_calls.c that faile
 
 TEST(C, AnIndexIsMadeWrittenSharedAndFreed) { EXPECT_EQ(c_indexes(), kPassed); }
 
+TEST(C, HelpersComeAndGo) { EXPECT_EQ(c_helpers(), kPassed); }
+
 TEST(C, ReadersSearchFilterPageAndOutliveTheirIndex) { EXPECT_EQ(c_searches(), kPassed); }
 
 TEST(C, ABatchIsItsSingleSearchesOrNothing) { EXPECT_EQ(c_batches(), kPassed); }

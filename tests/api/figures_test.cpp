@@ -77,6 +77,40 @@ TEST(Figures, AWarmSearchAllocatesNothingAndStoresToNoSharedLineWhileAnotherThre
   writer.join();
 }
 
+TEST(Figures, HelpCostsASearchThatNobodyHelpsNothingAndAnotherOneItsPostingAndClaims) {
+  // Sixteen queries at once read 4 MiB of signs, enough to ask for help.
+  constexpr std::uint32_t kWide = 256;
+  constexpr std::uint64_t kRows = 8192;
+  Index index = std::move(Index::create(small_options(kWide))).value();
+  const auto ids = ids_from(0, kRows);
+  ASSERT_TRUE(index.add(ids, rows_of(ids, kWide)).ok());
+  Reader reader = index.reader();
+  const auto batch = rows_of(ids_from(0, 16), kWide, 1);
+  const auto no_hits = [](std::size_t, const Hits&) noexcept {};
+  const auto search = [&] { ASSERT_TRUE(reader.search_each(batch, {}, no_hits).ok()); };
+  search();
+  sync::AtomicCounts counts = sync::atomic_counts();
+  std::uint64_t allocations = allocations_of_this_thread();
+  search();
+  EXPECT_EQ(allocations_of_this_thread(), allocations);
+  EXPECT_EQ(sync::atomic_counts().read_modify_writes, counts.read_modify_writes);
+  EXPECT_EQ(sync::atomic_counts().foreign_stores, counts.foreign_stores);
+
+  ASSERT_TRUE(index.set_helpers(1).ok());
+  // The first search with help makes the job's memory.
+  for (int i = 0; i < 100'000 && index.stats().searches_shared < 2; ++i) search();
+  ASSERT_GE(index.stats().searches_shared, 2u);
+  counts = sync::atomic_counts();
+  allocations = allocations_of_this_thread();
+  search();
+  EXPECT_EQ(allocations_of_this_thread(), allocations);
+  // Taking the job, ringing, counting, closing; a claim for each chunk of 64 blocks, and one more.
+  constexpr std::uint64_t kPosting = 4;
+  constexpr std::uint64_t kChunks = kRows / 32 / 64;
+  EXPECT_LE(sync::atomic_counts().read_modify_writes - counts.read_modify_writes,
+            kPosting + kChunks + 2);
+}
+
 TEST(Figures, TheCountersNoticeAnAllocationAndASharedStore) {
   const std::uint64_t before = allocations_of_this_thread();
   const auto vector = vector_of(1, kDim);

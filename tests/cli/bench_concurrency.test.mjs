@@ -104,7 +104,7 @@ describe('concurrent', () => {
     for (const kind of kinds) {
       const of = (variant) => rows.filter((row) => settings(row) === kind
         && row.variant === variant).map(({ pool }) => pool);
-      expect(of('ours')).toEqual([0]);
+      expect(of('ours')).toEqual(pools);
       expect(of('locked-pool')).toEqual(pools);
     }
   });

@@ -51,9 +51,10 @@ INSTANTIATE_TEST_SUITE_P(Every, ScenarioTest, testing::ValuesIn(scenarios()),
 // A file's mutants are a test of their own, so that they run beside the others.
 constexpr const char* kFiles[] = {
     "engine/core.cpp",       "engine/core.hpp",       "engine/stats.cpp",
-    "engine/writer.cpp",     "sync/event.hpp",        "sync/message_ring.hpp",
-    "sync/reader_slots.cpp", "sync/reader_slots.hpp", "sync/slot_claims.hpp",
-    "sync/version_root.hpp", "sync/writer_token.hpp",
+    "engine/writer.cpp",     "search/help_job.cpp",   "search/help_pool.cpp",
+    "sync/event.hpp",        "sync/help_jobs.cpp",    "sync/help_jobs.hpp",
+    "sync/message_ring.hpp", "sync/reader_slots.cpp", "sync/reader_slots.hpp",
+    "sync/slot_claims.hpp",  "sync/version_root.hpp", "sync/writer_token.hpp",
 };
 
 class MutantTest : public testing::TestWithParam<const char*> {};

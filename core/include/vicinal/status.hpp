@@ -67,6 +67,7 @@ class [[nodiscard]] Status {
 enum class OptionName : std::uint8_t {
   none, dim, metric, bits, originals, partitions, seed, k, certainty, min_score, after, filter,
   max_bytes, readers, ids_length, handle, path, sample, calibrate, stale_write,
+  helpers,
 };
 
 // A value or the Status that explains its absence. Reading the value of an error is a bug of the

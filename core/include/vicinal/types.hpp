@@ -97,6 +97,9 @@ struct Stats {
   std::uint32_t oldest_slot = 0;     // the slot that pins the oldest version; see oldest_sequence
   std::uint64_t oldest_sequence = 0; // == sequence when no reader lags
   std::uint32_t ring_depth = 0;      // messages waiting for the writer
+  std::uint32_t helpers = 0;         // threads that help long searches
+  std::uint64_t searches_shared = 0; // searches that asked them, ever
+  std::uint64_t chunks_helped = 0;   // parts that they did, ever
   std::uint32_t dim = 0;
   std::uint32_t bits = 0;
   Metric metric = Metric::cosine;

@@ -144,6 +144,10 @@ typedef struct vicinal_stats {
   uint32_t metric;
   uint32_t calibrated;         /* 1: rows are measured from a sample's centre */
   const char* kernel;          /* static */
+  uint32_t helpers;
+  uint32_t reserved;           /* 0 */
+  uint64_t searches_shared;    /* searches that asked helpers, ever */
+  uint64_t chunks_helped;      /* parts of them that helpers did, ever */
 } vicinal_stats;
 
 uint32_t vicinal_abi_version(void);
@@ -195,6 +199,10 @@ vicinal_status vicinal_index_calibrate(vicinal_index* index, const float* sample
                                        vicinal_receipt* receipt);
 /* Rewrites what has dead rows; the receipt counts those that went. No result changes. */
 vicinal_status vicinal_index_compact(vicinal_index* index, vicinal_receipt* receipt);
+
+/* How many threads of its own the index has that help long searches: none at first, 32 at most. No
+ * result depends on it. BAD_OPTION, BUSY, FULL. */
+vicinal_status vicinal_index_set_helpers(vicinal_index* index, uint32_t count);
 
 /* Writes that nobody waits for: make a message, fill it, submit it, look for its end. For event
  * loops. A handle's messages are applied in the order of their submits. */

@@ -23,6 +23,7 @@ namespace vicinal {
 
 namespace engine {
 class Core;
+class HelperCore;
 class Message;
 class ReaderCore;
 }  // namespace engine
@@ -272,6 +273,24 @@ class WriteQueue {
   bool read_only_ = false;
 };
 
+// A thread's part in the long searches of others. Belongs to that thread and keeps the index alive.
+class Helper {
+ public:
+  Helper(Helper&&) noexcept;
+  Helper& operator=(Helper&&) noexcept;
+  ~Helper();
+
+  // Helps where a search asks for it; without one waits for the next, `wait_us_max` microseconds at
+  // most. Whether it has helped. The result of a search does not depend on who helped.
+  bool help(std::uint64_t wait_us_max);
+
+ private:
+  friend class Index;
+  Helper(std::shared_ptr<engine::Core> core, std::unique_ptr<engine::HelperCore> helper) noexcept;
+  std::shared_ptr<engine::Core> core_;
+  std::unique_ptr<engine::HelperCore> helper_;
+};
+
 struct OpenOptions {
   bool read_only = false;
   std::uint64_t memory_bytes_max = 0;  // 0: no limit; a file that needs more is FULL
@@ -337,6 +356,17 @@ class Index {
   std::uint32_t pump(std::uint64_t budget_us);
   // A 32-bit word that changes with every submit: read it, pump until 0, then sleep on it.
   [[nodiscard]] const void* doorbell() const noexcept;
+
+  // How many threads of its own the index has that help long searches: none at first, 32 at most.
+  // Without them, and while as many callers search as there are processors, a search runs in its
+  // caller alone. More or fewer by the return of the call; a search under way keeps its helpers.
+  // BAD_OPTION(helpers), BUSY (another thread changes it, or outside helpers have the numbers),
+  // FULL; UNSUPPORTED in WebAssembly, where workers come with `helper`.
+  Status set_helpers(std::uint32_t count);
+  // For threads of the caller's own that help. BUSY(helpers, 32), FULL, CLOSED.
+  [[nodiscard]] Result<Helper> helper() const;
+  // Ends the wait of every helper.
+  void wake_helpers() noexcept;
 
   // A reader of this index. Its status() tells when none could be had.
   [[nodiscard]] Reader reader() const;

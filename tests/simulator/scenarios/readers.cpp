@@ -50,7 +50,14 @@ void one_reader() {
   World world;
   sync::ReaderSlot& slot = world.slots.slot(*world.slots.claim());
   spawn([&] {
-    for (int i = 0; i < 3; ++i) (void)world.read(slot);
+    for (int i = 0; i < 3; ++i) {
+      if (pick(4) != 0) {
+        (void)world.read(slot);
+      } else {
+        World::look_at(static_cast<const Version&>(*world.root.hold(slot)));
+        sync::VersionRoot::leave(slot);
+      }
+    }
   });
   spawn([&] {
     for (int i = 0; i < 3; ++i) {
