@@ -15,7 +15,7 @@ constexpr std::uint64_t kSleepUs = 1'000'000;
 
 HelperCore::HelperCore(Core& core, std::uint32_t number,
                        std::unique_ptr<search::Scratch> scratch) noexcept
-    : core_(core), number_(number), scratch_(std::move(scratch)) {}
+    : core_(core), number_(number), heard_(core.help().listen()), scratch_(std::move(scratch)) {}
 
 HelperCore::~HelperCore() { core_.help().dismiss(number_); }
 
@@ -34,7 +34,7 @@ Result<std::unique_ptr<HelperCore>> HelperCore::open(Core& core) noexcept {
 }
 
 bool HelperCore::help(std::uint64_t wait_us_max) noexcept {
-  return core_.help().help(number_, *scratch_, wait_us_max);
+  return core_.help().help(number_, *scratch_, heard_, wait_us_max);
 }
 
 HelperThreads::~HelperThreads() {
@@ -46,6 +46,7 @@ Status HelperThreads::set(std::uint32_t count) noexcept {
     return Status(Code::bad_option, static_cast<std::uint64_t>(OptionName::helpers));
   }
   if (!changing_.try_acquire()) return Status(Code::busy);
+  sync::note_write(workers_);
   Status status;
   while (status.ok() && count_ < count) status = start_one();
   while (count_ > count) end_one();

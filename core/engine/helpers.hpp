@@ -35,6 +35,7 @@ class HelperCore {
 
   Core& core_;
   std::uint32_t number_;
+  std::uint32_t heard_;  // of the bell, before the last look
   std::unique_ptr<search::Scratch> scratch_;
 };
 

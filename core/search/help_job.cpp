@@ -32,6 +32,7 @@ class HelpJob::Chunks {
 bool HelpJob::fill(const Wave& wave, const SearchOptions& options, const WaveMemory& memory,
                    const std::byte* prepared, BlockPosition from,
                    std::uint64_t chunk_blocks) noexcept {
+  sync::note_write(this);
   version_ = &wave.shared().version;
   quantiser_ = &wave.shared().quantiser;
   queries_ = wave.scans().size();
@@ -121,6 +122,7 @@ void HelpJob::work(Wave& wave) noexcept {
 
 bool HelpJob::take(std::uint32_t chunk, Wave& wave) noexcept {
   if (done_[chunk].load(sync::acquire) == 0) return false;  // [chunk-done]
+  sync::note_read(&done_[chunk]);
   for (std::size_t i = 0; i < queries_; ++i) {
     const Result& result = results_.as<Result>()[place(chunk, i)];
     const std::size_t at = place(chunk, i) * chunk_places_;
@@ -132,11 +134,13 @@ bool HelpJob::take(std::uint32_t chunk, Wave& wave) noexcept {
 }
 
 std::uint32_t HelpJob::help(Scratch::Buffers& buffers) noexcept {
+  sync::note_read(this);
   const std::uint64_t eligible = std::min(chunk_rows_, version_->live_rows);
   const WaveMemory memory(*quantiser_, std::min<std::size_t>(k_, eligible), eligible, exhaustive_);
   if (!memory.reserve_for(queries_, buffers).ok()) return 0;
   std::uint32_t count = 0;
   for (std::uint32_t c = claim(); c < chunks_; c = claim()) {
+    sync::note_write(&done_[c]);  // for the chunk's result
     help_with(c, memory, buffers);
     done_[c].store(1, sync::release);  // [chunk-done]
     ++count;

@@ -45,12 +45,13 @@ Result<std::uint32_t> HelpPool::enlist() noexcept {
   return *number;
 }
 
-bool HelpPool::help(std::uint32_t helper, Scratch& scratch, std::uint64_t wait_us_max) noexcept {
-  const std::uint32_t seen = bell_.prepare();
+bool HelpPool::help(std::uint32_t helper, Scratch& scratch, std::uint32_t& heard,
+                    std::uint64_t wait_us_max) noexcept {
   if (help_any(helper, scratch)) return true;
   jobs_.set_idle(helper, true);
-  bell_.wait(seen, wait_us_max);
+  bell_.wait(heard, wait_us_max);
   jobs_.set_idle(helper, false);
+  heard = bell_.prepare();
   return help_any(helper, scratch);
 }
 

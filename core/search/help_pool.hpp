@@ -40,8 +40,7 @@ class HelpPool {
   HelpPool& operator=(const HelpPool&) = delete;
   ~HelpPool();
 
-  // Before there is a helper: for tests, whose indexes are small and whose
-  // machines differ.
+  // Before there is a helper: for tests, whose indexes are small and whose machines differ.
   void set_limits(std::uint32_t processors, const HelpLimits& limits) noexcept {
     processors_ = processors;
     limits_ = limits;
@@ -64,8 +63,12 @@ class HelpPool {
   [[nodiscard]] Result<std::uint32_t> enlist() noexcept;
   void dismiss(std::uint32_t helper) noexcept { jobs_.dismiss(helper); }
   // Works where help is asked for; without such a search waits for one, `wait_us_max` at most.
-  // Whether it has done anything.
-  bool help(std::uint32_t helper, Scratch& scratch, std::uint64_t wait_us_max) noexcept;
+  // Whether it has done anything. `heard` is the helper's, from `listen`: a ring that came between
+  // two calls ends the wait of the second, so that what the caller looks at in between, to see
+  // whether it should stop, is not overlooked.
+  bool help(std::uint32_t helper, Scratch& scratch, std::uint32_t& heard,
+            std::uint64_t wait_us_max) noexcept;
+  [[nodiscard]] std::uint32_t listen() const noexcept { return bell_.prepare(); }
   // Ends every helper's wait.
   void ring() noexcept { bell_.ring(); }
 

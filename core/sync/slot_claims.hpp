@@ -45,8 +45,11 @@ class SlotClaims {
   // Calls visit(slot) for every slot of first .. first + count - 1 that is taken. Multiples of 64.
   template <class Visit>
   void each_taken(std::uint32_t first, std::uint32_t count, Visit visit) const noexcept {
-    for (std::uint32_t word = first / 64; word < (first + count) / 64; ++word) {
-      for (std::uint64_t left = words_[word].load(relaxed); left != 0; left &= left - 1) {
+    // Whole words, or a part of one in the simulator.
+    const std::uint64_t part = count < 64 ? (std::uint64_t{1} << count) - 1 : ~std::uint64_t{0};
+    for (std::uint32_t word = first / 64; word * 64 < first + count; ++word) {
+      std::uint64_t left = words_[word].load(relaxed) & part << first % 64;
+      for (; left != 0; left &= left - 1) {
         visit(word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(left)));
       }
     }

@@ -37,7 +37,7 @@
 namespace vicinal::sim {
 
 using ThreadId = std::uint32_t;
-inline constexpr ThreadId kThreadsMax = 8;
+inline constexpr ThreadId kThreadsMax = 10;
 
 [[nodiscard]] constexpr bool acquires(sync::Order order) noexcept {
   return order == sync::acquire || order == sync::acq_rel || order == sync::seq_cst;

@@ -15,6 +15,7 @@
 #include "platform/futex.hpp"
 #include "platform/memory.hpp"
 #include "platform/realm.hpp"
+#include "platform/thread.hpp"
 #include "simulator/fibers.hpp"
 
 namespace vicinal::sim {
@@ -435,5 +436,21 @@ void unmap(void* memory, std::size_t) noexcept { release(memory); }
 std::uint64_t monotonic_ns() noexcept { return sim::current->steps() * 1000; }
 
 std::uint64_t thread_cpu_ns() noexcept { return monotonic_ns(); }
+
+std::uint32_t processors() noexcept { return sim::kThreadsMax; }
+
+Thread::~Thread() { VICINAL_ASSERT(!started_); }
+
+Status Thread::start(void (*run)(void*), void* argument) noexcept {
+  handle_ = sim::spawn([=] { run(argument); });
+  started_ = true;
+  return {};
+}
+
+void Thread::join() noexcept {
+  if (!started_) return;
+  sim::join(static_cast<sim::ThreadId>(handle_));
+  started_ = false;
+}
 
 }  // namespace vicinal::platform

@@ -25,10 +25,6 @@ inline constexpr std::string_view kHint =
     "a hint: what is followed is a version, and what the hint overlooks, the writer refuses";
 inline constexpr std::string_view kFlag = "a flag that carries nothing, behind which a bell rings";
 
-inline constexpr std::string_view kUntracked =
-    "plain data of the engine is not tracked: help_jobs has the same steps with data that is, and"
-    " ThreadSanitizer sees this pair";
-
 inline constexpr Survivor kSurvivors[] = {
     {"engine/core.cpp close store release -> relaxed", kFlag},
     {"engine/core.cpp make_message load acquire -> relaxed", kHint},
@@ -37,8 +33,6 @@ inline constexpr Survivor kSurvivors[] = {
     {"engine/core.cpp ~Core load acquire -> relaxed", "the last owner is alone"},
     {"engine/core.hpp closed load acquire -> relaxed", kFlag},
     {"engine/writer.cpp publish store release -> relaxed", kHint},
-    {"search/help_job.cpp help store release -> relaxed", kUntracked},
-    {"search/help_job.cpp take load acquire -> relaxed", kUntracked},
     {"search/help_pool.cpp ~HelpPool load acquire -> relaxed", "the last owner is alone"},
     {"sync/event.hpp prepare load seq_cst -> acquire", kEventAlone},
     {"sync/event.hpp ring change seq_cst -> acq_rel", kEventAlone},
@@ -46,7 +40,6 @@ inline constexpr Survivor kSurvivors[] = {
     {"sync/reader_slots.cpp bytes load acquire -> relaxed", "a figure: nothing is followed"},
     {"sync/reader_slots.cpp claim compare_exchange seq_cst/seq_cst -> seq_cst/acquire", kSeenChunk},
     {"sync/reader_slots.cpp claim load seq_cst -> acquire", kSeenChunk},
-    {"sync/reader_slots.cpp searching load acquire -> relaxed", "a hint: nothing is followed"},
     {"sync/reader_slots.cpp slot load acquire -> relaxed",
      "whoever has a slot's number has it from a claim, which has acquired the chunk"},
     {"sync/writer_token.hpp try_acquire compare_exchange seq_cst/seq_cst -> acq_rel/seq_cst",

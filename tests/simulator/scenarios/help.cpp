@@ -219,5 +219,31 @@ void engine_help() {
 
 const Scenario kEngineHelp("engine_help", engine_help, kCost);
 
+// The index's own threads come, help and go. Nobody waits for another writer, so that no wait needs
+// its bound: a thread that does not hear that it should end is a failure.
+void helper_threads() {
+  std::shared_ptr<engine::Core> core = filled_core();
+  std::vector<ThreadId> searching;
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    searching.push_back(spawn([&core, i] {
+      auto reader = engine::ReaderCore::open(core);
+      check(reader.ok(), "no reader");
+      for (int turn = 0; turn < 3; ++turn) find_axis(**reader, 1 + i, 1);
+      check(core->help().bytes() < (std::uint64_t{1} << 30), "too many bytes");
+    }));
+  }
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    searching.push_back(spawn([&core, i] {
+      (void)core->helper_threads().set(1 + pick(2));
+      if (i == 0) remove_row(*core, 1);
+      if (pick(2) == 0) (void)core->helper_threads().set(pick(2));
+    }));
+  }
+  for (const ThreadId thread : searching) join(thread);
+  check(core->helper_threads().set(0).ok(), "helpers do not end");
+}
+
+const Scenario kHelperThreads("helper_threads", helper_threads, kCost);
+
 }  // namespace
 }  // namespace vicinal::sim

@@ -14,6 +14,7 @@ void search_twice(World& world, const Told& told) {
   sync::ReaderSlot& slot = world.slots.slot(*claimed);
   const std::uint64_t first = world.read(slot);
   check(world.read(slot) >= first, "a reader goes back in time");
+  check(!world.slots.searching(kThreadsMax), "more are searching than there are");
   const std::uint64_t published = told.load(sync::acquire);
   check(world.slots.bytes() > sizeof world.slots, "a chunk of ours is not counted");
   check(world.root.sequence() >= published, "the sequence is behind a commit that is over");

@@ -221,7 +221,8 @@ TEST(Help, IsGivenByThreadsWithoutChangingAResult) {
     helpers.emplace_back([&] {
       auto scratch = search::Scratch::create(*world.quantiser).value();
       const std::uint32_t number = *pool.enlist();
-      while (stop.load(sync::acquire) == 0) pool.help(number, *scratch, 1000);
+      std::uint32_t heard = pool.listen();
+      while (stop.load(sync::acquire) == 0) pool.help(number, *scratch, heard, 1000);
       pool.dismiss(number);
     });
   }
