@@ -217,6 +217,8 @@ vicinal_status vicinal_index_stats(const vicinal_index* index, vicinal_stats* st
   all.helpers = taken->helpers;
   all.searches_shared = taken->searches_shared;
   all.chunks_helped = taken->chunks_helped;
+  all.leaked_bytes = taken->leaked_bytes;
+  all.writers_replaced = taken->writers_replaced;
   const uint32_t known = std::min<uint32_t>(stats->struct_size, sizeof all);
   all.struct_size = known;
   std::memcpy(stats, &all, known);

@@ -20,7 +20,7 @@ namespace {
 static_assert(sizeof(StatusBlock) == 24 && sizeof(OptionsBlock) == 40);
 static_assert(sizeof(MessageBlock) == 64 && offsetof(MessageBlock, done) == 56);
 static_assert(sizeof(ReaderBlock) == 128 && offsetof(ReaderBlock, batch_ends) == 124);
-static_assert(sizeof(StatsBlock) == 128 && offsetof(StatsBlock, kernel) == 112);
+static_assert(sizeof(StatsBlock) == 136 && offsetof(StatsBlock, kernel) == 112);
 static_assert(sizeof(void*) == sizeof(Address), "addresses are those of wasm32");
 
 struct MessageHandle {
@@ -193,7 +193,8 @@ std::uint32_t vic_index_stats(vic_address index, vic_address stats, vic_address 
             taken->shared_bytes, taken->total_bytes, taken->oldest_sequence, taken->segments,
             taken->readers, taken->readers_max, taken->oldest_slot, taken->ring_depth, taken->dim,
             taken->bits, static_cast<std::uint32_t>(taken->metric), address_of(taken->kernel),
-            taken->calibrated ? 1u : 0u, taken->slots_retired, 0};
+            taken->calibrated ? 1u : 0u, taken->slots_retired, taken->writers_replaced,
+            taken->leaked_bytes};
   return finish(at<StatusBlock>(status), Status());
 }
 
@@ -212,7 +213,6 @@ std::uint32_t vic_index_pump(vic_address index, std::uint32_t budget_us) {
   auto owner = handle->weak.lock();
   if (!owner.ok()) return 0;
   Membership member(handle, std::move(owner).value());
-  member.pumping = true;
   enlist(member);
   return member.index->pump(budget_us);
 }

@@ -19,7 +19,7 @@
 namespace vicinal::wasm {
 
 using Address = std::uint32_t;
-inline constexpr std::uint32_t kAbiVersion = 4;
+inline constexpr std::uint32_t kAbiVersion = 5;
 
 struct StatusBlock {      // 24 bytes
   std::uint32_t code;     // 0
@@ -83,7 +83,8 @@ struct StatsBlock {              // vic_index_stats
   Address kernel;                                                               // 112: C string
   std::uint32_t calibrated;                                                     // 116: 0 or 1
   std::uint32_t slots_retired;                                                  // 120
-  std::uint32_t padding;                                                        // 124
+  std::uint32_t writers_replaced;                                               // 124
+  std::uint64_t leaked_bytes;                                                   // 128
 };
 
 enum class MessageKind : std::uint32_t {
@@ -135,8 +136,9 @@ void vic_realm_enter(std::uint32_t realm, vic_address area);
 // 1 when this realm has nothing open: then its record may be claimed again.
 std::uint32_t vic_realm_leave();
 // By a living realm that has proof that the one of this record runs no more, and has exchanged the
-// record's first word, its life, for -1. Its readers are unpinned, its references to indexes end;
-// objects that only it knew are lost. `reuse`, for a proof that covers the whole thread: its slots
+// record's first word, its life, for -1. Its readers are unpinned, its references to indexes end,
+// and where it died in vic_index_pump, the next pump goes on with its writes; objects that only it
+// knew are lost. `reuse`, for a proof that covers the whole thread: its slots
 // can be had again, and its area is freed. Then the caller stores 0 to the first word.
 void vic_realm_bury(std::uint32_t realm, std::uint32_t reuse);
 

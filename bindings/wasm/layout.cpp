@@ -55,7 +55,8 @@ const LayoutEntry kLayout[] = {
     VICINAL_FIELD(StatsBlock, ring_depth), VICINAL_FIELD(StatsBlock, dim),
     VICINAL_FIELD(StatsBlock, bits), VICINAL_FIELD(StatsBlock, metric),
     VICINAL_FIELD(StatsBlock, kernel), VICINAL_FIELD(StatsBlock, calibrated),
-    VICINAL_FIELD(StatsBlock, slots_retired), VICINAL_END(StatsBlock),
+    VICINAL_FIELD(StatsBlock, slots_retired), VICINAL_FIELD(StatsBlock, writers_replaced),
+    VICINAL_FIELD(StatsBlock, leaked_bytes), VICINAL_END(StatsBlock),
 
     {nullptr, 0},
 };

@@ -91,8 +91,8 @@ VIC_EXPORT(vic_realm_leave) std::uint32_t vic_realm_leave() {
 VIC_EXPORT(vic_realm_bury) void vic_realm_bury(std::uint32_t realm, std::uint32_t reuse) {
   RealmRecord& dead = realms[realm];
   for (Membership* left = dead.first; left != nullptr; left = left->next) {
-    left->index->retire_readers(realm, reuse != 0);
-    if (!left->pumping) left->index.reset();  // I2
+    left->index->bury(realm, reuse != 0);
+    left->index.reset();
   }
   dead.first = nullptr;
   if (reuse != 0) std::free(reinterpret_cast<void*>(dead.area));

@@ -9,8 +9,9 @@
 // I1: the list is changed by single stores: a membership enters it whole, and leaves it before it
 //     is destroyed. A realm that dies beside the list, or in the destruction of an index, loses the
 //     reference at hand: memory, which nobody frees twice.
-// I2: a realm that dies in vic_index_pump may have been changing the index, which then stays for
-//     good.
+// I2: a realm that dies in vic_index_pump may have been changing the index. It is a member while it
+//     pumps, so that its burial frees the writer's role; whoever has the role next mends what it
+//     left (core/sync/writer_token.hpp).
 // I3: a record is not claimed again before its slots were retired.
 #pragma once
 
@@ -46,7 +47,6 @@ struct Membership : std::enable_shared_from_this<Membership> {
 
   IndexHandle* handle;
   std::optional<Index> index;  // none once the realm was buried
-  bool pumping = false;
   Membership* next = nullptr;
 };
 

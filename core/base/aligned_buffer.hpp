@@ -46,6 +46,12 @@ class AlignedBuffer {
     return buffer;
   }
 
+  // Lets go of memory that may be freed already: whoever held the buffer died. Returns its size.
+  std::size_t forget() noexcept {
+    data_ = nullptr;
+    return std::exchange(size_, 0);
+  }
+
   [[nodiscard]] std::byte* data() noexcept { return data_; }
   [[nodiscard]] const std::byte* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }

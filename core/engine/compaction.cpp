@@ -9,22 +9,31 @@
 namespace vicinal::engine {
 
 void Core::await_compaction(Message& message) noexcept {
-  message.next = compact_waiting_;
-  compact_waiting_ = &message;
-  message.receipt.count = rows_dropped_;  // until it is answered
+  const auto& newest = static_cast<const segment::Version&>(*root_.newest());
+  message.dropped_before = newest.rows_dropped;
   // Segments that writes make from now on are not waited for, or there might be no end.
-  compact_goal_ = root_.newest()->sequence + (builder_.active() ? 1 : 0);
+  compact_goal_ = newest.sequence + (builder_.active() ? 1 : 0);
+  message.planned.store(newest.sequence + 1, sync::release);  // [in-hand]: it waits
+}
+
+Message* Core::waiting_compaction() const noexcept {
+  Message* message = in_hand_.first();
+  while (message != nullptr && (message->kind() != MessageKind::compact ||
+                                message->planned.load(sync::relaxed) == 0)) {
+    message = InHand::after(*message);
+  }
+  return message;
 }
 
 bool Core::answer_compactions() noexcept {
-  const bool any = compact_waiting_ != nullptr;
-  while (compact_waiting_ != nullptr) {
-    Message* message = compact_waiting_;
-    compact_waiting_ = message->next;  // a completed message is its producer's again
+  const auto& newest = static_cast<const segment::Version&>(*root_.newest());
+  bool any = false;
+  while (Message* message = waiting_compaction()) {
+    any = true;
     if (closed()) message->status = Status(Code::closed);
-    message->receipt.sequence = root_.newest()->sequence;
-    message->receipt.count = rows_dropped_ - message->receipt.count;
-    message->completion.complete();
+    message->receipt.sequence = newest.sequence;
+    message->receipt.count = newest.rows_dropped - message->dropped_before;
+    in_hand_.complete(*message);
   }
   return any;
 }
@@ -37,7 +46,7 @@ bool Core::compaction_is_urgent() const noexcept {
 
 bool Core::plan_compaction(const segment::Version& newest) noexcept {
   segment::Compaction::Goal goal;
-  if (compact_waiting_ != nullptr) {
+  if (waiting_compaction() != nullptr) {
     goal.birth_max = compact_goal_;
     goal.merge = true;
   } else {
@@ -85,7 +94,6 @@ bool Core::advance_compaction(bool begins, std::uint64_t deadline_ns) noexcept {
     }
     if (!failed && step == Step::moved) {
       failed = !compaction_.show();
-      if (!failed) rows_dropped_ += compaction_.rows_dropped();
     }
     if (failed) {
       builder_.abandon();

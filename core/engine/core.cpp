@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "platform/environment.hpp"
@@ -80,11 +81,15 @@ Core::~Core() {
   (void)helper_threads_.set(0);
   // The last owner is alone: no reader, no producer, no writer. A pending write keeps its index, so
   // that what still waits here was given up by its producer.
-  while (Message* message = next_message()) Message::destroy(message);
-  while (Message* message = compact_waiting_) {
-    compact_waiting_ = message->next;
-    Message::destroy(message);
+  if (token_.epoch() != recovered_epoch_) recover();
+  while (take_message() != nullptr) {
   }
+  for (Message* message = in_hand_.first(); message != nullptr;) {
+    Message* next = InHand::after(*message);
+    Message::free_memory(message);
+    message = next;
+  }
+  in_hand_.free_let_go();
   for (sync::Atomic<Lane*>& lane : lanes_) delete lane.load(sync::acquire);  // [lane]
   auto* newest = const_cast<sync::VersionHeader*>(root_.newest());
   if (newest != nullptr) {
@@ -151,8 +156,9 @@ bool Core::any_pending() const noexcept {
 }
 
 std::uint32_t Core::pump(std::uint64_t budget_us) noexcept {
-  if (!token_.try_acquire()) return 0;
-  const std::uint32_t completed = run_batch(budget_us);
+  if (!take_role()) return 0;
+  std::uint32_t completed = run_batch(budget_us);
+  completed += std::exchange(recovered_messages_, 0);
   if (completed == 0) reclaim();
   const bool idle = completed == 0 && budget_us != 0;
   const bool more =
@@ -168,7 +174,7 @@ std::uint64_t Core::drive(const Message* until) noexcept {
   bool more = false;
   // Stopping early is safe: waiting producers wake up every kWaitUsMax and drive themselves.
   while (until == nullptr || !until->completion.done()) {
-    if (!token_.try_acquire()) return completed;  // its holder looks again
+    if (!take_role()) return completed;  // its holder looks again
     completed += run_batch(kBatchUsMax);
     more = (!any_pending() || compaction_is_urgent()) && compact_slice(kSliceUs);
     token_.give_back();
@@ -181,10 +187,10 @@ std::uint64_t Core::drive(const Message* until) noexcept {
 }
 
 bool Core::apply_alone(Message& message) noexcept {
-  if (!token_.try_acquire()) return false;
-  Message* refused = nullptr;
-  (void)run_version(&message, 0, &refused);
-  VICINAL_ASSERT(refused == nullptr);
+  if (!take_role()) return false;
+  in_hand_.enter(message);
+  // Behind what a holder that died had in hand.
+  while (Message* first = in_hand_.first_unplanned()) (void)run_version(first, 0);
   token_.give_back();
   if (any_pending()) doorbell_.ring();  // I5
   return true;

@@ -14,12 +14,17 @@
 // I7: a compaction never fails a write and is never failed by one: what does not fit is put off. It
 //     works in slices of kSliceUs when no message waits, and between batches when there are more
 //     dead rows than live ones.
+// I8: a holder may die between any two instructions. Its successor, who sees an epoch of the token
+//     that it has not mended for, first makes whole what the dead one left: the generation, the
+//     reclaimer, the builder, the compaction, the messages in hand, each as its header says. It
+//     needs no memory, and may die, too. Published versions are not touched.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
 #include "engine/helpers.hpp"
+#include "engine/in_hand.hpp"
 #include "engine/message.hpp"
 #include "quant/quantiser.hpp"
 #include "segment/builder.hpp"
@@ -100,6 +105,8 @@ class Core {
   // Submits, drives or waits until the writer is done with the message; its outcome.
   Status write_and_wait(Message& message) noexcept;
   [[nodiscard]] sync::EventCount& doorbell() noexcept { return doorbell_; }
+  // With proof that the realm (not 0) runs no more: frees the writer's role if that realm had it.
+  void take_role_from(std::uint32_t realm) noexcept;
 
   // Pins a version for the time of the call, through a slot of its own. BUSY without a free slot.
   [[nodiscard]] Result<Stats> stats() noexcept;
@@ -112,13 +119,20 @@ class Core {
   Status start() noexcept;
 
   [[nodiscard]] bool any_pending() const noexcept;
+  // Takes the token, and mends what a dead holder left (I8). False: somebody else has it.
+  [[nodiscard]] bool take_role() noexcept;
+  void recover() noexcept;
+  void recover_messages() noexcept;
   [[nodiscard]] std::uint32_t run_batch(std::uint64_t budget_us) noexcept;
-  // One version of `first` and what waits behind it; `refused`: did not fit, to begin the next one.
-  [[nodiscard]] std::uint32_t run_version(Message* first, std::uint64_t deadline_ns,
-                                          Message** refused) noexcept;
+  // One version of `first`, which is in hand, and what waits behind it. One that did not fit stays
+  // in hand, to begin the next one.
+  [[nodiscard]] std::uint32_t run_version(Message* first, std::uint64_t deadline_ns) noexcept;
   // Applies a message that found no lane, past the messages that wait. False: the role is taken.
   [[nodiscard]] bool apply_alone(Message& message) noexcept;
-  [[nodiscard]] Message* next_message() noexcept;
+  // The next message of the rings, in hand now; null: none.
+  [[nodiscard]] Message* take_message() noexcept;
+  // Plans and publishes the version of what is in hand from `first` to before `end`.
+  void publish_batch(Message* first, const Message* end) noexcept;
   void apply(Message& message) noexcept;
   void apply_once(Message& message) noexcept;
   // What a message may be refused for before the writer sees it.
@@ -135,6 +149,8 @@ class Core {
   [[nodiscard]] bool compaction_is_urgent() const noexcept;
   // Blocks that the next slice moves at least.
   [[nodiscard]] std::uint64_t blocks_owed(const segment::Version& newest) noexcept;
+  // The oldest message that waits for a compaction; null: none.
+  [[nodiscard]] Message* waiting_compaction() const noexcept;
   // A message that asks for a compaction waits for its end.
   void await_compaction(Message& message) noexcept;
   // Whether there was one: whoever pumps looks at its messages after everything but a 0.
@@ -165,10 +181,13 @@ class Core {
   segment::VersionBuilder builder_;
   segment::Compaction compaction_;
   sync::Reclaimer reclaimer_;
-  Message* compact_waiting_ = nullptr;  // linked by `next`
+  InHand in_hand_;
+  std::uint32_t recovered_epoch_ = 0;   // of the token: mended for (I8)
+  std::uint32_t recovered_messages_ = 0;  // completed by that, not told yet
+  std::uint64_t lost_buffers_ = 0;      // bytes lost beside those that the builder counts
+  sync::Atomic<std::uint64_t> leaked_bytes_;
   std::uint64_t compact_goal_ = 0;      // segments up to this version are to be moved for them
   std::uint64_t compact_retry_ = 0;     // nothing is begun before this version
-  std::uint64_t rows_dropped_ = 0;      // dead rows that compactions dropped, ever
   std::uint64_t dead_rows_seen_ = 0;    // of the version that the last slice began with
   std::uint32_t next_lane_ = 0;
 

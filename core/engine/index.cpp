@@ -160,9 +160,10 @@ Index Index::through(std::shared_ptr<void> owner) const {
   return Index(std::shared_ptr<engine::Core>(std::move(owner), core_.get()), read_only_);
 }
 
-std::uint32_t Index::retire_readers(std::uint32_t realm, bool reuse) noexcept {
+std::uint32_t Index::bury(std::uint32_t realm, bool reuse) noexcept {
   const std::uint32_t retired = core_->slots().retire_owned(
       realm, reuse ? sync::Afterwards::reuse : sync::Afterwards::keep);
+  core_->take_role_from(realm);
   if (retired > 0) core_->doorbell().ring();  // a pump without messages frees what they held
   return retired;
 }

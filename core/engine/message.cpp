@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/bits.hpp"
+#include "engine/in_hand.hpp"
 #include "platform/memory.hpp"
 #include "quant/calibration.hpp"
 
@@ -118,6 +119,10 @@ Result<Message::Owner> Message::create(const quant::Quantiser& quantiser, Messag
 }
 
 void Message::destroy(Message* message) noexcept {
+  if (message->hand == nullptr || message->hand->let_go(*message)) free_memory(message);
+}
+
+void Message::free_memory(Message* message) noexcept {
   message->~Message();
   platform::release(message);
 }

@@ -25,6 +25,8 @@
 
 namespace vicinal::engine {
 
+class InHand;
+
 enum class MessageKind : std::uint8_t {
   add = 0, upsert = 1, remove = 2, clear = 3, calibrate = 4, compact = 5,
 };
@@ -54,7 +56,10 @@ class Message {
   [[nodiscard]] static Result<Owner> create(const quant::Quantiser& quantiser, MessageKind kind,
                                             std::uint64_t count,
                                             const segment::Calibration* calibration) noexcept;
+  // By its producer, of a message that was not submitted or is completed.
   static void destroy(Message* message) noexcept;
+  // The memory alone, of one that nobody looks at.
+  static void free_memory(Message* message) noexcept;
 
   [[nodiscard]] MessageKind kind() const noexcept { return kind_; }
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
@@ -106,11 +111,16 @@ class Message {
   // The slots that the message's rows took over, for undoing it.
   [[nodiscard]] segment::Slot* replaced() noexcept { return replaced_; }
 
-  // The outcome; written by the writer before `completion.complete()`.
+  // The outcome; written by the writer before `planned` and `completion`.
   Status status;
   Receipt receipt;
   sync::Completion completion;
-  Message* next = nullptr;  // in the writer's batch
+
+  // The writer's, for its successor (in_hand.hpp).
+  sync::Atomic<Message*> next;
+  sync::Atomic<std::uint64_t> planned;  // the version that shows it; 0: not published yet
+  std::uint64_t dropped_before = 0;     // compact: rows_dropped of the version when it came
+  InHand* hand = nullptr;               // where it is or was, once it was taken
 
  private:
   // A row of the sample, if it is one of those that are kept.

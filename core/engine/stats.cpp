@@ -57,6 +57,8 @@ void Core::fill_shared(Stats* stats) const noexcept {
     stats->shared_bytes += sizeof(Lane);
     stats->ring_depth += ring->depth();
   }
+  stats->writers_replaced = token_.epoch();
+  stats->leaked_bytes = leaked_bytes_.load(sync::relaxed);
   stats->readers = slots_.in_use();
   stats->readers_max = sync::kReaderSlotsMax - slots_.retired();
   stats->slots_retired = slots_.retired();

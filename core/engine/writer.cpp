@@ -15,14 +15,21 @@ constexpr std::uint64_t kReclaimBytes = std::uint64_t{1} << 20;
 // A longer budget is as good as none, and this one in nanoseconds cannot overflow.
 constexpr std::uint64_t kBudgetUsMax = std::uint64_t{3600} * 1000 * 1000;
 
+// In a batch no other message is planned before the batch is.
+bool waits_for_compaction(const Message& message) noexcept {
+  return message.kind() == MessageKind::compact && message.planned.load(sync::relaxed) != 0;
+}
+
 }  // namespace
 
-Message* Core::next_message() noexcept {
+Message* Core::take_message() noexcept {
   for (std::uint32_t i = 0; i < kLanes; ++i) {
     const std::uint32_t at = (next_lane_ + i) % kLanes;
     Lane* lane = lanes_[at].load(sync::acquire);  // [lane]
     if (lane == nullptr) continue;
-    if (Message* message = lane->try_pop()) {
+    if (Message* message = lane->peek()) {
+      in_hand_.enter(*message);
+      lane->drop();
       next_lane_ = at + 1;  // the next lane's turn, so that none starves
       return message;
     }
@@ -34,24 +41,31 @@ std::uint32_t Core::run_batch(std::uint64_t budget_us) noexcept {
   const std::uint64_t deadline_ns =
       platform::monotonic_ns() + std::min(budget_us, kBudgetUsMax) * 1000;
   std::uint32_t completed = 0;
-  for (Message* first = next_message(); first != nullptr;) {
-    Message* refused = nullptr;
-    completed += run_version(first, deadline_ns, &refused);
-    first = refused;  // once more, when what the version before it freed is free
+  Message* first = in_hand_.first_unplanned();
+  if (first == nullptr) first = take_message();
+  while (first != nullptr) {
+    completed += run_version(first, deadline_ns);
+    // What did not fit, once more, when what the version before it freed is free; and what a holder
+    // that died had in hand.
+    first = in_hand_.first_unplanned();
   }
   return completed;
 }
 
-std::uint32_t Core::run_version(Message* first, std::uint64_t deadline_ns,
-                                Message** refused) noexcept {
+std::uint32_t Core::run_version(Message* first, std::uint64_t deadline_ns) noexcept {
   const auto& base = static_cast<const segment::Version&>(*root_.newest());
   Status allowed = check_retired();
   if (allowed.ok()) allowed = builder_.begin(base);
 
-  Message* done = nullptr;  // linked, in the order of their turns
-  Message** link = &done;
   std::uint32_t count = 0;
-  for (Message* message = first; message != nullptr; message = next_message()) {
+  const auto next_behind = [this](const Message& message) {
+    Message* next = InHand::after(message);
+    return next != nullptr ? next : take_message();
+  };
+  Message* end = first;
+  for (; end != nullptr; end = next_behind(*end)) {
+    Message* message = end;
+    if (message->planned.load(sync::relaxed) != 0) continue;  // waits for a compaction
     if (closed()) {
       message->status = Status(Code::closed);
     } else if (message->kind() == MessageKind::compact) {
@@ -65,25 +79,38 @@ std::uint32_t Core::run_version(Message* first, std::uint64_t deadline_ns,
         // How writes are batched must not decide: alone it might find memory that the others gave
         // up.
         VICINAL_ASSERT(count > 0);
-        *refused = message;
         break;
       }
     }
-    message->next = nullptr;
-    *link = message;
-    link = &message->next;
     ++count;
-    if (count == kBatchMessagesMax || platform::monotonic_ns() >= deadline_ns) break;
+    if (count == kBatchMessagesMax || platform::monotonic_ns() >= deadline_ns) {
+      end = InHand::after(*message);
+      break;
+    }
   }
-  if (builder_.active()) publish();
+  if (builder_.active()) publish_batch(first, end);
   const std::uint64_t sequence = root_.newest()->sequence;
-  while (done != nullptr) {
-    Message* next = done->next;  // a completed message is its producer's again
-    done->receipt.sequence = sequence;
-    done->completion.complete();
-    done = next;
+  for (Message* message = first; message != end;) {
+    Message* next = InHand::after(*message);  // a completed message is its producer's again
+    if (!waits_for_compaction(*message)) {
+      message->receipt.sequence = sequence;
+      in_hand_.complete(*message);
+    }
+    message = next;
   }
   return count;
+}
+
+void Core::publish_batch(Message* first, const Message* end) noexcept {
+  if (builder_.changed()) {
+    for (Message* message = first; message != end; message = InHand::after(*message)) {
+      // Release [in-hand] (n): the outcome; and before the version is published.
+      if (!waits_for_compaction(*message)) {
+        message->planned.store(builder_.sequence(), sync::release);
+      }
+    }
+  }
+  publish();
 }
 
 void Core::publish() noexcept {

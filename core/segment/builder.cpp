@@ -1,15 +1,13 @@
 #include "segment/builder.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "base/bits.hpp"
-#include "sync/object_memory.hpp"
 
 namespace vicinal::segment {
 
-using sync::copy_object;
-using sync::make_object;
 using sync::Versioned;
 
 VersionBuilder::VersionBuilder(const quant::CodeLayout& layout,
@@ -24,7 +22,7 @@ VersionBuilder::~VersionBuilder() {
 }
 
 bool VersionBuilder::within_budget(std::size_t bytes) const noexcept {
-  return memory_bytes_max_ == 0 || bytes_made_ - bytes_ended_ + bytes <= memory_bytes_max_;
+  return memory_bytes_max_ == 0 || bytes_made() - bytes_ended_ + bytes <= memory_bytes_max_;
 }
 
 void VersionBuilder::discard(const Versioned* object) noexcept {
@@ -32,27 +30,32 @@ void VersionBuilder::discard(const Versioned* object) noexcept {
   // The writer owns every object; constness is for readers.
   auto* owned = const_cast<Versioned*>(object);
   if (owned->birth == sequence_) {  // I1: private, nobody else has seen it
-    bytes_made_ -= owned->bytes;
-    owned->destroy(owned);
+    end(owned);
     return;
   }
-  owned->next = replaced_;
+  owned->next.store(replaced_, sync::relaxed);
   replaced_ = owned;
 }
 
 Status VersionBuilder::prepare() noexcept {
-  const Status opened = open_.prepare(layout_);
-  return opened.ok() ? incoming_.prepare(layout_) : opened;
+  for (AlignedBuffer& plane : planes_) {
+    auto made = AlignedBuffer::create(layout_.plane_block_bytes + simd::kOverread);
+    if (!made.ok()) return made.status();
+    plane = std::move(made).value();
+  }
+  open_.prepare(layout_, planes_[0].as<std::uint8_t>());
+  incoming_.prepare(layout_, planes_[1].as<std::uint8_t>());
+  return {};
 }
 
 Result<Version*> VersionBuilder::make_first() noexcept {
-  auto* version = made(make_object<Version>(0));
-  auto* directory = made(make_object<DirectoryRoot>(0));
-  auto* ids = made(make_object<IdRoot>(0));
+  auto* version = make<Version>();
+  auto* directory = make<DirectoryRoot>();
+  auto* ids = make<IdRoot>();
   if (version == nullptr || directory == nullptr || ids == nullptr) {
     for (Versioned* object : {static_cast<Versioned*>(version), static_cast<Versioned*>(directory),
                               static_cast<Versioned*>(ids)}) {
-      if (object != nullptr) object->destroy(object);
+      if (object != nullptr) end(object);
     }
     return Status(Code::full);
   }
@@ -64,9 +67,9 @@ Result<Version*> VersionBuilder::make_first() noexcept {
 Status VersionBuilder::begin(const Version& base) noexcept {
   VICINAL_ASSERT(!active());
   VICINAL_ASSERT(replaced_ == nullptr && opened_ == nullptr);
-  if (spare_version_ == nullptr) spare_version_ = made(make_object<Version>(0));
+  if (spare_version_ == nullptr) spare_version_ = make<Version>();
   if (spare_tail_ == nullptr) {
-    spare_tail_ = made(make_object<TailPlane>(0, layout_.plane_block_bytes + simd::kOverread));
+    spare_tail_ = make<TailPlane>(layout_.plane_block_bytes + simd::kOverread);
   }
   if (spare_version_ == nullptr || spare_tail_ == nullptr) return Status(Code::full);
   base_ = &base;
@@ -77,6 +80,7 @@ Status VersionBuilder::begin(const Version& base) noexcept {
   next_->sequence = sequence_;
   next_->live_rows = base.live_rows;
   next_->dead_rows = base.dead_rows;
+  next_->rows_dropped = base.rows_dropped;
   next_->segment_end = base.segment_end;
   next_->directory = base.directory;
   next_->ids = base.ids;
@@ -91,8 +95,7 @@ DirectoryRoot* VersionBuilder::mutable_directory(std::uint32_t leaf_count) noexc
   if (old->birth == sequence_ && old->leaf_capacity >= leaf_count) return old;
   const std::uint32_t capacity =
       leaf_count > old->leaf_capacity ? leaf_count + leaf_count / 4 : old->leaf_capacity;
-  auto* fresh =
-      made(make_object<DirectoryRoot>(sequence_, capacity * sizeof(const DirectoryLeaf*)));
+  auto* fresh = make<DirectoryRoot>(capacity * sizeof(const DirectoryLeaf*));
   if (fresh == nullptr) return nullptr;
   fresh->leaf_capacity = capacity;
   for (std::uint32_t i = 0; i < capacity; ++i) {
@@ -109,8 +112,7 @@ SegmentView* VersionBuilder::mutable_view(std::uint32_t number) noexcept {
   if (directory == nullptr) return nullptr;
   DirectoryLeaf* leaf = directory->leaves()[number / kLeafViews];
   if (leaf == nullptr || leaf->birth != sequence_) {
-    DirectoryLeaf* fresh = made(leaf == nullptr ? make_object<DirectoryLeaf>(sequence_)
-                                                : copy_object(*leaf, sequence_));
+    DirectoryLeaf* fresh = leaf == nullptr ? make<DirectoryLeaf>() : copy(*leaf);
     if (fresh == nullptr) return nullptr;
     directory->leaves()[number / kLeafViews] = fresh;
     discard(leaf);
@@ -143,7 +145,7 @@ Segment* VersionBuilder::make_segment(std::uint32_t number, std::uint64_t rows_w
   std::uint32_t capacity = capacity_for(rows_wanted);
   for (; capacity >= kSegmentRowsMin; capacity /= 2) {
     if (!within_budget(Segment::slab_bytes(layout_, capacity))) continue;
-    Segment* segment = made(Segment::create(layout_, number, capacity));
+    Segment* segment = make_slab(number, capacity);
     if (segment == nullptr) continue;
     segment->birth = sequence_;
     return segment;
@@ -165,7 +167,7 @@ bool VersionBuilder::open_segment(std::uint64_t rows_expected) noexcept {
   *view = SegmentView{};
   view->segment = segment;
   if (number >= next_->segment_end) next_->segment_end = number + 1;
-  segment->next = opened_;
+  segment->next.store(opened_, sync::relaxed);
   opened_ = segment;
   open_.turn_to(segment);
   return true;
@@ -216,7 +218,7 @@ void VersionBuilder::rollback(const Savepoint& savepoint) noexcept {
                           now->rows / simd::kBlockRows == rows / simd::kBlockRows;
   while (opened_ != savepoint.opened) {
     Segment* segment = opened_;
-    opened_ = static_cast<Segment*>(segment->next);
+    opened_ = static_cast<Segment*>(segment->next.load(sync::relaxed));
     SegmentView* view = mutable_view(segment->number());  // private since it was opened
     discard_live(*view);  // of rows that were killed and revived
     *view = SegmentView{};
@@ -239,8 +241,8 @@ Version* VersionBuilder::finish() noexcept {
   VICINAL_ASSERT(active());
   while (opened_ != nullptr) {
     Segment* segment = opened_;
-    opened_ = static_cast<Segment*>(segment->next);
-    segment->next = nullptr;
+    opened_ = static_cast<Segment*>(segment->next.load(sync::relaxed));
+    segment->next.store(nullptr, sync::relaxed);
   }
   if (killed_) drop_dead_segments();
   publish_tail();
@@ -272,7 +274,7 @@ void VersionBuilder::publish_tail() noexcept {
 void VersionBuilder::retire_replaced(sync::Reclaimer& reclaimer) noexcept {
   while (replaced_ != nullptr) {
     Versioned* object = replaced_;
-    replaced_ = object->next;
+    replaced_ = object->next.load(sync::relaxed);
     reclaimer.retire(object, sequence_);
   }
 }
@@ -282,8 +284,8 @@ void VersionBuilder::abandon() noexcept {
   end_private();
   while (replaced_ != nullptr) {  // these are still the base's
     Versioned* object = replaced_;
-    replaced_ = object->next;
-    object->next = nullptr;
+    replaced_ = object->next.load(sync::relaxed);
+    object->next.store(nullptr, sync::relaxed);
   }
   opened_ = nullptr;
   next_ = nullptr;

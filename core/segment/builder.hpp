@@ -9,19 +9,35 @@
 //     transaction, and comes before the rollback that removes the row. Neither can fail. The hints
 //     that appends left in the id table stay (id_table.hpp I1).
 // I4: bytes_made() less the bytes ended counts every object that exists, segments by their whole
-//     slab.
+//     slab. An object is counted before it is made and until after it was ended, so that what a
+//     writer had under its hands when it died is counted, too.
 // I5: `changed` is about what stands: what failed or was rolled back is no change.
 // I6: one segment may be incoming: filled by a compaction (compaction.hpp) over several
 //     transactions and shown by none of them until the last. Nobody else gets its number, and a
 //     rebuilt sub-table keeps the hints to its rows.
+//
+// After a writer's death. All of this is the dead writer's private state, as it was between any two
+// instructions. Its successor makes it anew from the newest version (`recover`), and follows none
+// of the old pointers, so that nothing is freed twice; what only the dead writer knew is lost, and
+// I4 says how much that is. What it left in what the newest version reaches:
+//   - rows behind the counts of open segments, and planes of blocks that no version shows whole:
+//     nobody reads them (segment.hpp), and the successor's rows take their place.
+//   - hints in sub-tables: the newest version vouches for a row or it does not (id_table.hpp I3).
+//     One to a row that the successor gives the same id is a right hint, one to a row of another
+//     id matches nothing. `used` may be one behind, so it is counted again.
+//   - retire and next of objects that it was about to retire: they are reset.
+// The planes have fixed places, since which of the two is the open segment's may have been about
+// to change.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "base/aligned_buffer.hpp"
 #include "quant/layout.hpp"
 #include "segment/open_segment.hpp"
 #include "segment/version.hpp"
+#include "sync/object_memory.hpp"
 #include "sync/reclaimer.hpp"
 #include "sync/version_root.hpp"
 #include "vicinal/status.hpp"
@@ -118,10 +134,17 @@ class VersionBuilder {
   // `begin`.
   void abandon() noexcept;
 
+  // By the successor of a writer that died, which had not ended the version: the builder is as
+  // after a commit of `newest`. `retired_bytes`: of what waits in the reclaimer. Needs no memory.
+  // Returns the bytes of what is lost, ever.
+  std::uint64_t recover(const Version& newest, std::uint64_t retired_bytes) noexcept;
+
   // Everything that only this version reaches, itself included; at the index's end.
   static void destroy_version(Version* version) noexcept;
 
-  [[nodiscard]] std::uint64_t bytes_made() const noexcept { return bytes_made_; }
+  [[nodiscard]] std::uint64_t bytes_made() const noexcept {
+    return bytes_made_.load(sync::relaxed);
+  }
   // Whether the largest slab would still be within the budget.
   [[nodiscard]] bool has_room() const noexcept { return within_budget(kSlabBytesMax); }
   void set_bytes_ended(std::uint64_t bytes) noexcept { bytes_ended_ = bytes; }
@@ -147,17 +170,48 @@ class VersionBuilder {
   void drop_dead_segments() noexcept;
   void publish_tail() noexcept;
   void end_private() noexcept;
-  // Counts a fresh object; passes null through.
-  template <class T>
-  [[nodiscard]] T* made(T* object) noexcept {
-    if (object != nullptr) bytes_made_ += object->bytes;
+  void choose_open(const Version& newest) noexcept;
+  // The count of I4. Release: it is stored before an object is made, and after one was ended.
+  void count(std::size_t bytes) noexcept { bytes_made_.store(bytes_made() + bytes, sync::release); }
+  void uncount(std::size_t bytes) noexcept {
+    bytes_made_.store(bytes_made() - bytes, sync::release);
+  }
+  // Makes an object of `bytes` by `make()`, counted; null without memory.
+  template <class Make>
+  [[nodiscard]] auto made(std::size_t bytes, Make make) noexcept {
+    count(bytes);
+    auto* object = make();
+    if (object == nullptr) uncount(bytes);
     return object;
+  }
+  template <class T>
+  [[nodiscard]] T* make(std::size_t trailing_bytes = 0) noexcept {
+    return made(sizeof(T) + trailing_bytes,
+                [&] { return sync::make_object<T>(sequence_, trailing_bytes); });
+  }
+  template <class T>
+  [[nodiscard]] T* copy(const T& original) noexcept {
+    return made(sizeof(T), [&] { return sync::copy_object(original, sequence_); });
+  }
+  [[nodiscard]] SubTable* make_table(std::uint32_t entry_capacity) noexcept {
+    return made(SubTable::bytes_of(entry_capacity),
+                [&] { return SubTable::create(entry_capacity); });
+  }
+  [[nodiscard]] Segment* make_slab(std::uint32_t number, std::uint32_t capacity) noexcept {
+    return made(Segment::slab_bytes(layout_, capacity) + sizeof(Segment),
+                [&] { return Segment::create(layout_, number, capacity); });
+  }
+  // Ends what was made and is nobody else's.
+  void end(sync::Versioned* object) noexcept {
+    const std::size_t bytes = object->bytes;
+    object->destroy(object);
+    uncount(bytes);
   }
   // FULL(in use, budget), or FULL(0, 0) when the system refused.
   [[nodiscard]] Status full_status() const noexcept {
     return memory_bytes_max_ == 0
                ? Status(Code::full)
-               : Status(Code::full, bytes_made_ - bytes_ended_, memory_bytes_max_);
+               : Status(Code::full, bytes_made() - bytes_ended_, memory_bytes_max_);
   }
   [[nodiscard]] bool within_budget(std::size_t bytes) const noexcept;
   // An object that the next version no longer reaches: ended now if private, else retired later.
@@ -165,7 +219,7 @@ class VersionBuilder {
 
   quant::CodeLayout layout_;
   std::uint64_t memory_bytes_max_;
-  std::uint64_t bytes_made_ = 0;
+  sync::Atomic<std::uint64_t> bytes_made_;
   std::uint64_t bytes_ended_ = 0;
 
   // The transaction.
@@ -180,6 +234,7 @@ class VersionBuilder {
   // Kept between transactions.
   Version* spare_version_ = nullptr;
   TailPlane* spare_tail_ = nullptr;
+  AlignedBuffer planes_[2];       // of the two below
   OpenSegment open_;              // the segment that takes rows
   Segment* base_open_ = nullptr;  // the same at `begin`
   OpenSegment incoming_;

@@ -15,7 +15,7 @@ bool VersionBuilder::begin_incoming(std::uint32_t rows) noexcept {
   if (number >= kSegmentsMax - 1 || !within_budget(Segment::slab_bytes(layout_, capacity))) {
     return false;
   }
-  incoming_.turn_to(made(Segment::create(layout_, number, capacity)));
+  incoming_.turn_to(make_slab(number, capacity));
   incoming_rows_ = 0;
   return incoming_.segment() != nullptr;
 }
@@ -65,12 +65,12 @@ bool VersionBuilder::show_incoming() noexcept {
 void VersionBuilder::end_incoming() noexcept {
   Segment* segment = incoming_.segment();
   if (segment == nullptr) return;
-  bytes_made_ -= segment->bytes;
-  segment->destroy(segment);
   incoming_.turn_to(nullptr);
+  end(segment);
 }
 
 void VersionBuilder::drop_segment(std::uint32_t number) noexcept {
+  next_->rows_dropped += next_->view(number)->dead;
   drop_view(number);
   changed_ = true;
 }

@@ -6,19 +6,15 @@
 #include "base/assert.hpp"
 #include "base/bits.hpp"
 #include "segment/builder.hpp"
-#include "sync/object_memory.hpp"
 
 namespace vicinal::segment {
 
-using sync::copy_object;
-using sync::make_object;
 using sync::Versioned;
 
 LivePage* VersionBuilder::mutable_live_page(SegmentView* view, std::uint32_t page) noexcept {
   VICINAL_ASSERT(page < kLivePages);
   if (view->live == nullptr || view->live->birth != sequence_) {
-    auto* fresh = made(view->live == nullptr ? make_object<LiveMap>(sequence_)
-                                             : copy_object(*view->live, sequence_));
+    auto* fresh = view->live == nullptr ? make<LiveMap>() : copy(*view->live);
     if (fresh == nullptr) return nullptr;
     if (view->live == nullptr) {
       for (const LivePage*& entry : fresh->pages) entry = nullptr;
@@ -29,8 +25,7 @@ LivePage* VersionBuilder::mutable_live_page(SegmentView* view, std::uint32_t pag
   auto* map = const_cast<LiveMap*>(view->live);
   const LivePage* old = map->pages[page];
   if (old == nullptr || old->birth != sequence_) {
-    auto* fresh =
-        made(old == nullptr ? make_object<LivePage>(sequence_) : copy_object(*old, sequence_));
+    auto* fresh = old == nullptr ? make<LivePage>() : copy(*old);
     if (fresh == nullptr) return nullptr;
     if (old == nullptr) std::memset(fresh->words, 0xff, sizeof fresh->words);
     discard(old);
@@ -108,13 +103,12 @@ Status VersionBuilder::clear() noexcept {
   const bool any_table = std::any_of(std::begin(tables), std::end(tables),
                                      [](const SubTable* table) { return table != nullptr; });
   if (!any_table) return {};  // a row would have its entry in one
-  auto* ids = made(make_object<IdRoot>(sequence_));
+  auto* ids = make<IdRoot>();
   if (ids == nullptr) return Status(Code::full);
   for (std::uint32_t number = 0; number < next_->segment_end; ++number) {
     // Every leaf is made private first: after that nothing can fail.
     if (next_->view(number) != nullptr && mutable_view(number) == nullptr) {
-      bytes_made_ -= ids->bytes;
-      ids->destroy(ids);
+      end(ids);
       return Status(Code::full);
     }
   }
@@ -135,7 +129,7 @@ Status VersionBuilder::calibrate(const float* origin) noexcept {
   VICINAL_ASSERT(active() && origin != nullptr && live_rows() == 0);
   const std::size_t bytes = layout_.dim * sizeof(float);
   if (!within_budget(sizeof(Calibration) + bytes)) return full_status();
-  auto* fresh = made(make_object<Calibration>(sequence_, bytes));
+  auto* fresh = make<Calibration>(bytes);
   if (fresh == nullptr) return Status(Code::full);
   // Dead rows go with their segments: none may be left whose code means something else.
   const Status cleared = clear();
@@ -154,7 +148,7 @@ Status VersionBuilder::calibrate(const float* origin) noexcept {
 IdRoot* VersionBuilder::mutable_ids() noexcept {
   auto* old = const_cast<IdRoot*>(next_->ids);
   if (old->birth == sequence_) return old;
-  IdRoot* fresh = made(copy_object(*old, sequence_));
+  IdRoot* fresh = copy(*old);
   if (fresh == nullptr) return nullptr;
   next_->ids = fresh;
   discard(old);
@@ -171,7 +165,7 @@ bool VersionBuilder::reserve_hint(std::uint64_t hash) noexcept {
   if (ids == nullptr) return false;
   SubTable* fresh = nullptr;
   if (table == nullptr) {
-    fresh = made(SubTable::create(kSubTableEntriesMin));
+    fresh = make_table(kSubTableEntriesMin);
   } else {
     fresh = rebuild(*table, index);
   }
@@ -214,7 +208,7 @@ SubTable* VersionBuilder::rebuild(const SubTable& old, std::uint32_t table) noex
   const std::size_t wanted = (kept + 1) * 20 / 11 + 1;
   const std::size_t capacity = wanted < kSubTableEntriesMin ? kSubTableEntriesMin : wanted;
   if (!within_budget(capacity * sizeof(SubTable::Entry))) return nullptr;
-  SubTable* fresh = made(SubTable::create(static_cast<std::uint32_t>(capacity)));
+  SubTable* fresh = make_table(static_cast<std::uint32_t>(capacity));
   if (fresh == nullptr) return nullptr;
   for_each_kept([&](std::uint64_t hash, Slot slot) { fresh->insert(hash, slot); });
   VICINAL_ASSERT(fresh->used == kept);
@@ -247,6 +241,49 @@ void for_each_reached(const Version& version, Visit visit) noexcept {
 }
 
 }  // namespace
+
+std::uint64_t VersionBuilder::recover(const Version& newest,
+                                      std::uint64_t retired_bytes) noexcept {
+  base_ = nullptr;
+  next_ = nullptr;
+  replaced_ = nullptr;
+  opened_ = nullptr;
+  spare_version_ = nullptr;
+  spare_tail_ = nullptr;
+  base_open_ = nullptr;
+  open_.prepare(layout_, planes_[0].as<std::uint8_t>());
+  incoming_.prepare(layout_, planes_[1].as<std::uint8_t>());
+  std::uint64_t known_bytes = retired_bytes;
+  const auto recover_object = [&known_bytes](const Versioned* object) {
+    if (object == nullptr) return;
+    auto* owned = const_cast<Versioned*>(object);
+    owned->retire = 0;
+    owned->next.store(nullptr, sync::relaxed);
+    known_bytes += owned->bytes;
+  };
+  for_each_reached(newest, recover_object);
+  recover_object(&newest);
+  for (SubTable* table : newest.ids->tables) {
+    if (table != nullptr) table->recount();
+  }
+  choose_open(newest);
+  const std::uint64_t counted = bytes_made() - bytes_ended_;
+  return counted > known_bytes ? counted - known_bytes : 0;
+}
+
+// Any segment with room may take rows; the one with the most of it does.
+void VersionBuilder::choose_open(const Version& newest) noexcept {
+  const SegmentView* chosen = nullptr;
+  const auto room = [](const SegmentView* view) {
+    return view == nullptr ? 0 : view->segment->capacity() - view->rows;
+  };
+  for (std::uint32_t number = 0; number < newest.segment_end; ++number) {
+    if (room(newest.view(number)) > room(chosen)) chosen = newest.view(number);
+  }
+  if (chosen == nullptr) return;
+  open_.turn_to(const_cast<Segment*>(chosen->segment));
+  if (chosen->tail != nullptr) open_.load_plane(chosen->tail->bytes_begin());
+}
 
 void VersionBuilder::end_private() noexcept {
   for_each_reached(*next_, [this](const Versioned* object) {

@@ -142,16 +142,12 @@ bool Compaction::kill_what_died(std::uint32_t target) noexcept {
 
 void Compaction::drop_sources() noexcept {
   for (std::uint32_t i = 0; i < source_count_; ++i) {
-    const SegmentView* view = view_of(sources_[i]);
-    if (view == nullptr) continue;
-    rows_dropped_ += view->dead;
-    builder_.drop_segment(sources_[i].number);
+    if (view_of(sources_[i]) != nullptr) builder_.drop_segment(sources_[i].number);
   }
 }
 
 bool Compaction::show() noexcept {
   VICINAL_ASSERT(active() && at_source_ == source_count_);
-  rows_dropped_ = 0;
   if (!any_source_left()) {  // cleared: what was moved is no row of this index any more
     give_up();
     return true;
@@ -179,6 +175,11 @@ void Compaction::give_up() noexcept {
   builder_.end_incoming();
   source_count_ = 0;
   from_ = AlignedBuffer();
+}
+
+std::size_t Compaction::forget() noexcept {
+  source_count_ = 0;
+  return from_.forget() + packed_row_.forget();
 }
 
 }  // namespace vicinal::segment

@@ -78,8 +78,9 @@ class Compaction {
   // Between transactions. After that of `start`: no source takes rows any more.
   void close_sources() noexcept;
   void give_up() noexcept;
-  // Dead rows of the sources that the last `show` dropped.
-  [[nodiscard]] std::uint64_t rows_dropped() const noexcept { return rows_dropped_; }
+  // By the successor of a writer that died in the middle of a run, in place of `give_up`: the
+  // builder has forgotten the target. Returns the bytes that are lost with the run.
+  std::size_t forget() noexcept;
 
  private:
   friend struct CompactionSteps;  // tests leave one out
@@ -111,7 +112,6 @@ class Compaction {
   std::uint32_t rows_ = 0;  // of the target
   AlignedBuffer from_;  // u16 for each row of the target: its row in its source
   AlignedBuffer packed_row_;
-  std::uint64_t rows_dropped_ = 0;
 };
 
 }  // namespace vicinal::segment

@@ -16,6 +16,13 @@ SubTable* SubTable::create(std::uint32_t entry_capacity) noexcept {
   return table;
 }
 
+void SubTable::recount() noexcept {
+  used = 0;
+  for (std::uint32_t i = 0; i < entry_capacity; ++i) {
+    if (entries()[i].load(sync::relaxed) != 0) ++used;
+  }
+}
+
 void SubTable::insert(std::uint64_t hash, Slot slot) noexcept {
   VICINAL_ASSERT(used < entry_capacity);
   VICINAL_ASSERT(slot.valid());

@@ -60,8 +60,14 @@ struct SubTable : sync::Versioned {
     return longest_chain > kChainMax;
   }
 
+  [[nodiscard]] static constexpr std::size_t bytes_of(std::uint32_t entry_capacity) noexcept {
+    return sizeof(SubTable) + entry_capacity * sizeof(Entry);
+  }
   // Null without memory.
   [[nodiscard]] static SubTable* create(std::uint32_t entry_capacity) noexcept;
+
+  // By the successor of a writer that died in an insert: counts the entries again.
+  void recount() noexcept;
 
   // The writer's; there is room (used < entry_capacity).
   void insert(std::uint64_t hash, Slot slot) noexcept;

@@ -6,16 +6,14 @@
 
 namespace vicinal::segment {
 
-Status OpenSegment::prepare(const quant::CodeLayout& layout) noexcept {
+void OpenSegment::prepare(const quant::CodeLayout& layout, std::uint8_t* plane) noexcept {
   layout_ = layout;
-  auto plane = AlignedBuffer::create(layout.plane_block_bytes + simd::kOverread);
-  if (!plane.ok()) return plane.status();
-  plane_ = std::move(plane).value();
-  return {};
+  segment_ = nullptr;
+  plane_ = plane;
 }
 
 void OpenSegment::load_plane(const std::uint8_t* plane) noexcept {
-  std::memcpy(plane_.data(), plane, layout_.plane_block_bytes);
+  std::memcpy(plane_, plane, layout_.plane_block_bytes);
 }
 
 void OpenSegment::store(std::uint32_t row, const std::uint8_t* packed_row,
@@ -23,7 +21,7 @@ void OpenSegment::store(std::uint32_t row, const std::uint8_t* packed_row,
   VICINAL_ASSERT(segment_ != nullptr && row < segment_->capacity());
   segment_->store_row(row, packed_row + layout_.sign_bytes, factors, id);
   const std::uint32_t lane = row % simd::kBlockRows;
-  auto* plane = plane_.as<std::uint8_t>() + lane % 16;
+  std::uint8_t* plane = plane_ + lane % 16;
   const int shift = lane < 16 ? 0 : 4;
   const auto keep = static_cast<std::uint8_t>(lane < 16 ? 0xf0 : 0x0f);
   quant::for_each_sign_nibble(
@@ -33,7 +31,7 @@ void OpenSegment::store(std::uint32_t row, const std::uint8_t* packed_row,
       });
   if (lane + 1 == simd::kBlockRows) {
     // segment.hpp I3: no published version shows this block whole, so none reads these bytes.
-    std::memcpy(segment_->mutable_plane(row / simd::kBlockRows), plane_.data(),
+    std::memcpy(segment_->mutable_plane(row / simd::kBlockRows), plane_,
                 layout_.plane_block_bytes);
   }
 }

@@ -8,17 +8,15 @@
 
 #include <cstdint>
 
-#include "base/aligned_buffer.hpp"
 #include "quant/layout.hpp"
 #include "segment/segment.hpp"
-#include "vicinal/status.hpp"
 
 namespace vicinal::segment {
 
 class OpenSegment {
  public:
-  // FULL without memory. Once, before anything else.
-  Status prepare(const quant::CodeLayout& layout) noexcept;
+  // Before anything else: nothing is open. `plane`: room for a block's plane and the overread.
+  void prepare(const quant::CodeLayout& layout, std::uint8_t* plane) noexcept;
 
   // Null: nothing is open.
   [[nodiscard]] Segment* segment() const noexcept { return segment_; }
@@ -27,7 +25,7 @@ class OpenSegment {
   void turn_to(Segment* segment) noexcept { segment_ = segment; }
   void load_plane(const std::uint8_t* plane) noexcept;
   // The plane of the block that is not full, for a version's tail.
-  [[nodiscard]] const std::uint8_t* plane() const noexcept { return plane_.as<std::uint8_t>(); }
+  [[nodiscard]] const std::uint8_t* plane() const noexcept { return plane_; }
 
   void store(std::uint32_t row, const std::uint8_t* packed_row, const quant::RowFactors& factors,
              std::uint64_t id) noexcept;
@@ -35,7 +33,7 @@ class OpenSegment {
  private:
   quant::CodeLayout layout_;
   Segment* segment_ = nullptr;
-  AlignedBuffer plane_;
+  std::uint8_t* plane_ = nullptr;
 };
 
 }  // namespace vicinal::segment

@@ -115,6 +115,7 @@ struct Calibration : sync::Versioned {
 struct Version : sync::VersionHeader {
   std::uint64_t live_rows = 0;
   std::uint64_t dead_rows = 0;
+  std::uint64_t rows_dropped = 0;  // dead rows that compactions have dropped, ever
   std::uint32_t segment_end = 0;  // one past the highest segment number in use
   const DirectoryRoot* directory = nullptr;
   const IdRoot* ids = nullptr;

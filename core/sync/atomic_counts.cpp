@@ -22,6 +22,8 @@ std::uint64_t last_storer[kTableSize];
 std::uint64_t threads_seen;
 
 thread_local AtomicCounts counts;
+thread_local void (*step_hook)(void*) = nullptr;
+thread_local void* step_context = nullptr;
 thread_local std::uint64_t own_number = 0;  // 1, 2, ...; 0 before the thread's first store
 
 [[nodiscard]] std::uint64_t thread_number() noexcept {
@@ -53,15 +55,22 @@ thread_local std::uint64_t own_number = 0;  // 1, 2, ...; 0 before the thread's 
 }  // namespace
 
 void count_store(const void* address) noexcept {
+  if (step_hook != nullptr) step_hook(step_context);
   if (take_line(address)) ++counts.foreign_stores;
 }
 
 void count_read_modify_write(const void* address) noexcept {
+  if (step_hook != nullptr) step_hook(step_context);
   ++counts.read_modify_writes;
   (void)take_line(address);
 }
 
 AtomicCounts atomic_counts() noexcept { return counts; }
+
+void set_step_hook(void (*hook)(void*), void* context) noexcept {
+  step_hook = hook;
+  step_context = context;
+}
 
 }  // namespace vicinal::sync
 

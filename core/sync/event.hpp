@@ -44,9 +44,11 @@ class Completion {
   // uses the address only, never what lies there.
   void complete() noexcept {
     const void* address = word_.address();
-    word_.store(1, release);  // [done]
+    set();
     platform::futex_wake_all(address);
   }
+  // The same without the wake, for who does more before it.
+  void set() noexcept { word_.store(1, release); }  // [done]
   void wait(std::uint64_t wait_us_max) noexcept {
     if (!done()) platform::futex_wait(word_.address(), 0, wait_us_max);
   }

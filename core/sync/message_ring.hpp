@@ -1,7 +1,7 @@
 // A bounded queue of pointers from one producer to the writer.
 //
-// Thread safety: try_push by the lane's producer, try_pop by the holder of the writer's token,
-// depth and pending from any thread.
+// Thread safety: try_push by the lane's producer, peek, drop and try_pop by the holder of the
+// writer's token, depth and pending from any thread.
 // I1: one producer at a time, so no claim is shared and a producer that dies leaves no hole.
 // I2: what the producer wrote before try_push happens before what the writer does after try_pop.
 #pragma once
@@ -28,12 +28,22 @@ class MessageRing {
     return true;
   }
 
-  // Null when the ring is empty.
-  [[nodiscard]] T* try_pop() noexcept {
+  // The oldest message, which stays in the ring; null when the ring is empty.
+  [[nodiscard]] T* peek() const noexcept {
     const std::uint32_t head = head_.load(relaxed);  // the token's holder is alone
     if (head == tail_.load(acquire)) return nullptr;  // [ring]
-    T* message = slots_[head % kCapacity];
-    head_.store(head + 1, release);  // [ring-free]: the slot may be written again
+    return slots_[head % kCapacity];
+  }
+  // The message that `peek` gave leaves the ring.
+  void drop() noexcept {
+    // release [ring-free]: the slot may be written again; and behind what the holder did to keep
+    // the message from being lost with it.
+    head_.store(head_.load(relaxed) + 1, release);
+  }
+  // Both at once; null when the ring is empty.
+  [[nodiscard]] T* try_pop() noexcept {
+    T* message = peek();
+    if (message != nullptr) drop();
     return message;
   }
 

@@ -16,10 +16,14 @@ namespace vicinal::sync {
 
 inline void release_object(Versioned* object) noexcept { platform::release(object); }
 
+// The simulator's Atomics end with their memory, too, though they have a destructor.
+template <class T>
+inline constexpr bool kEndsWithItsMemory = kSimulated || std::is_trivially_destructible_v<T>;
+
 // A T followed by `trailing_bytes` uninitialised bytes, or null without memory. Aligned to 64.
 template <class T>
 [[nodiscard]] T* make_object(std::uint64_t birth, std::size_t trailing_bytes = 0) noexcept {
-  static_assert(std::is_base_of_v<Versioned, T> && std::is_trivially_destructible_v<T>);
+  static_assert(std::is_base_of_v<Versioned, T> && kEndsWithItsMemory<T>);
   static_assert(alignof(T) <= 64);
   const std::size_t bytes = sizeof(T) + trailing_bytes;
   void* memory = platform::allocate(bytes);
@@ -34,13 +38,12 @@ template <class T>
 // A private copy of an object without trailing bytes, or null without memory.
 template <class T>
 [[nodiscard]] T* copy_object(const T& original, std::uint64_t birth) noexcept {
-  static_assert(std::is_trivially_destructible_v<T>);
+  static_assert(kEndsWithItsMemory<T>);
   void* memory = platform::allocate(sizeof(T));
   if (memory == nullptr) return nullptr;
   T* object = new (memory) T(original);
   object->birth = birth;
   object->retire = 0;
-  object->next = nullptr;
   object->bytes = sizeof(T);
   object->destroy = release_object;
   return object;

@@ -5,9 +5,8 @@
 namespace vicinal::sync {
 
 Reclaimer::~Reclaimer() {
-  while (first_ != nullptr) {
-    Versioned* object = first_;
-    first_ = object->next;
+  while (Versioned* object = first_.load(relaxed)) {
+    first_.store(object->next.load(relaxed), relaxed);
     object->destroy(object);
   }
 }
@@ -16,10 +15,27 @@ void Reclaimer::retire(Versioned* object, std::uint64_t retire) noexcept {
   VICINAL_ASSERT(object != nullptr && object->destroy != nullptr);
   VICINAL_ASSERT(object->birth < retire && object->retire == 0);
   object->retire = retire;
-  object->next = first_;
-  first_ = object;
+  object->next.store(first_.load(relaxed), relaxed);
+  first_.store(object, release);  // [retired]: the object's retire and link
   ++count_;
   bytes_.store(bytes_.load(relaxed) + object->bytes, relaxed);  // one writer
+}
+
+void Reclaimer::recover(std::uint64_t newest) noexcept {
+  // What the newest version still reaches. A retire of 0 is of a successor that died just here.
+  Versioned* object = first_.load(relaxed);
+  while (object != nullptr && (object->retire == 0 || object->retire > newest)) {
+    object->retire = 0;
+    first_.store(object->next.load(relaxed), release);  // [retired]: the 0
+    object = first_.load(relaxed);
+  }
+  count_ = 0;
+  std::uint64_t bytes = 0;
+  for (; object != nullptr; object = object->next.load(relaxed)) {
+    ++count_;
+    bytes += object->bytes;
+  }
+  bytes_.store(bytes, relaxed);
 }
 
 std::uint64_t Reclaimer::scan(const ReaderSlots& slots) noexcept {
@@ -38,10 +54,8 @@ std::uint64_t Reclaimer::scan(const ReaderSlots& slots) noexcept {
     }
   });
   std::uint64_t freed = 0;
-  std::uint64_t freed_bytes = 0;
-  Versioned** link = &first_;
-  while (*link != nullptr) {
-    Versioned* object = *link;
+  Atomic<Versioned*>* link = &first_;
+  while (Versioned* object = link->load(relaxed)) {
     bool held = overflow.holds(object->birth, object->retire);
     for (std::uint32_t i = 0; i < pin_count && !held; ++i) {
       held = pins[i].holds(object->birth, object->retire);
@@ -50,15 +64,15 @@ std::uint64_t Reclaimer::scan(const ReaderSlots& slots) noexcept {
       link = &object->next;
       continue;
     }
-    *link = object->next;
-    freed_bytes += object->bytes;
-    ++freed;
+    const std::uint64_t bytes = object->bytes;
+    link->store(object->next.load(relaxed), release);  // [retired]: before it is freed
     object->destroy(object);
+    ++freed;
+    freed_bytes_.store(freed_bytes_.load(relaxed) + bytes, release);  // I3
+    bytes_.store(bytes_.load(relaxed) - bytes, relaxed);
   }
   VICINAL_ASSERT(freed <= count_);
   count_ -= freed;
-  freed_bytes_ += freed_bytes;
-  bytes_.store(bytes_.load(relaxed) - freed_bytes, relaxed);
   return freed;
 }
 

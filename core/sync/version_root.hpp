@@ -11,8 +11,8 @@
 //   ... reads v and all that it reaches ...
 //   (e) pin = IDLE                release [pin]
 // and the writer's, for commit n,
+//   (0) what Vn replaces goes to the reclaimer with retire = n
 //   (1) current = Vn              seq_cst [current]
-//       what Vn replaced goes to the reclaimer with retire = n
 //   (3) generation = n            release [generation]
 //   (2) now and then: reads every pin, seq_cst [pin], and frees each object that no pin holds.
 //
@@ -27,6 +27,11 @@
 //     the reader's last access, so every access happens before the free. (d) must be a release too:
 //     the scan may read it in place of an (e) before it, and in C++20 a later relaxed store of the
 //     same thread would not continue that release sequence.
+// (0) comes before (1), though nothing is freed before (2), for the sake of a writer that dies in
+// between: its successor finds in the reclaimer's list whatever the newest version does not reach,
+// and drops from it what is marked with a later version (reclaimer.hpp). The other way round, what
+// Vn replaced would be lost. One that dies between (1) and (3) leaves a generation behind
+// `current`, which only makes readers announce more; the successor does (3) before its own (1).
 // A reader takes a fixed number of steps. A search takes effect at (c), a commit at (1).
 //
 // I1: `current` is never null once the first version is published.
@@ -62,14 +67,17 @@ class alignas(128) VersionRoot {
   // Step (e).
   static void leave(ReaderSlot& slot) noexcept { slot.pin.store(0, release); }
 
-  // Steps (1) and (3); `retire_replaced` runs between them.
+  // Steps (1) and (3); `retire_replaced` runs before them, as (0).
   template <class RetireReplaced>
   void publish(const VersionHeader* version, RetireReplaced retire_replaced) noexcept {
     VICINAL_ASSERT(version != nullptr);
-    store_current(version);
     retire_replaced();
+    store_current(version);
     generation_.store(version->sequence, release);  // [generation] (3)
   }
+
+  // Step (3) of a writer that may have died before it; by its successor.
+  void recover() noexcept { generation_.store(newest()->sequence, release); }  // [generation]
 
   // The newest version, for the holder of the writer's token, who alone retires versions.
   [[nodiscard]] const VersionHeader* newest() const noexcept { return current_.load(relaxed); }

@@ -58,7 +58,7 @@ bool last_excluded(Pin pin, std::uint64_t birth, std::uint64_t retire) {
 // The order in which a broken reader or writer takes its steps.
 struct Sound {
   static constexpr const char* kReader = "abcdueu";  // u: use what was loaded, if it is pinned
-  static constexpr const char* kWriter = "1r3s";     // r: retire, s: scan
+  static constexpr const char* kWriter = "r13s";     // r: retire, s: scan
 };
 struct LoadsBeforeAnnouncing : Sound {
   static constexpr const char* kReader = "acbdueu";
@@ -67,7 +67,7 @@ struct ForgetsToAnnounce : Sound {
   static constexpr const char* kReader = "acdueu";
 };
 struct GenerationFirst : Sound {
-  static constexpr const char* kWriter = "31rs";
+  static constexpr const char* kWriter = "r31s";
 };
 struct ScansBeforePublishing : Sound {
   static constexpr const char* kWriter = "rs13";

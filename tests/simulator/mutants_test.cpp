@@ -50,11 +50,13 @@ INSTANTIATE_TEST_SUITE_P(Every, ScenarioTest, testing::ValuesIn(scenarios()),
 
 // A file's mutants are a test of their own, so that they run beside the others.
 constexpr const char* kFiles[] = {
-    "engine/core.cpp",       "engine/core.hpp",       "engine/stats.cpp",
+    "engine/compaction.cpp", "engine/core.cpp",       "engine/core.hpp",
+    "engine/in_hand.cpp",    "engine/recovery.cpp",   "engine/stats.cpp",
     "engine/writer.cpp",     "search/help_job.cpp",   "search/help_pool.cpp",
-    "sync/event.hpp",        "sync/help_jobs.cpp",    "sync/help_jobs.hpp",
-    "sync/message_ring.hpp", "sync/reader_slots.cpp", "sync/reader_slots.hpp",
-    "sync/slot_claims.hpp",  "sync/version_root.hpp", "sync/writer_token.hpp",
+    "segment/builder.hpp",   "sync/event.hpp",        "sync/help_jobs.cpp",
+    "sync/help_jobs.hpp",    "sync/message_ring.hpp", "sync/reader_slots.cpp",
+    "sync/reader_slots.hpp", "sync/reclaimer.cpp",    "sync/slot_claims.hpp",
+    "sync/version_root.hpp", "sync/writer_token.hpp",
 };
 
 class MutantTest : public testing::TestWithParam<const char*> {};

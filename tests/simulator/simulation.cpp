@@ -78,6 +78,7 @@ class Simulation {
   void release(void* memory);
   void let_waits_end() { waits_end_ = true; }
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
+  [[nodiscard]] bool is_mortal() const { return threads_[self()].mortal; }
 
   // The orders of an operation in this run.
   [[nodiscard]] Orders orders_at(const Place& place, Kind kind, Orders written);
@@ -97,6 +98,7 @@ class Simulation {
     State state = State::ready;
     std::function<void()> body;
     std::uint32_t steps_left = 0;  // 0: never dies
+    bool mortal = false;
     const void* word = nullptr;    // asleep on
     ThreadId target = 0;           // joining
   };
@@ -203,6 +205,7 @@ ThreadId Simulation::spawn(std::uint32_t steps, std::function<void()> body) {
   Thread& fresh = threads_.emplace_back();
   fresh.body = std::move(body);
   fresh.steps_left = steps;
+  fresh.mortal = steps != 0;
   fibers().start(number, entry);
   return number;
 }
@@ -416,7 +419,7 @@ void futex_wait(const void* word, std::uint32_t expected, std::uint64_t) noexcep
 
 void futex_wake_all(const void* word) noexcept { sim::current->wake(word); }
 
-std::uint32_t realm() noexcept { return 0; }
+std::uint32_t realm() noexcept { return sim::current->is_mortal() ? sim::kMortalRealm : 0; }
 
 void* allocate(std::size_t bytes) noexcept { return sim::allocate(bytes); }
 

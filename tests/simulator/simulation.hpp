@@ -46,6 +46,8 @@ inline void check(bool good, const char* text) {
 }
 
 ThreadId spawn(std::function<void()> body);
+// The realm of mortal threads, to the core; others have none.
+inline constexpr std::uint32_t kMortalRealm = 7;
 // The same for a thread that stops for ever at its `steps`-th operation, if it gets there.
 ThreadId spawn_mortal(std::uint32_t steps, std::function<void()> body);
 void join(ThreadId thread);

@@ -24,6 +24,9 @@ inline constexpr std::string_view kClaimedLane =
 inline constexpr std::string_view kHint =
     "a hint: what is followed is a version, and what the hint overlooks, the writer refuses";
 inline constexpr std::string_view kFlag = "a flag that carries nothing, behind which a bell rings";
+inline constexpr std::string_view kDyingThread =
+    "orders what one thread does, for who finds it dead between two instructions: he has the proof"
+    " of its death, and with it all that it did (reclaimer.hpp)";
 
 inline constexpr Survivor kSurvivors[] = {
     {"engine/core.cpp close store release -> relaxed", kFlag},
@@ -34,6 +37,19 @@ inline constexpr Survivor kSurvivors[] = {
     {"engine/core.hpp closed load acquire -> relaxed", kFlag},
     {"engine/writer.cpp publish store release -> relaxed", kHint},
     {"search/help_pool.cpp ~HelpPool load acquire -> relaxed", "the last owner is alone"},
+    {"engine/compaction.cpp await_compaction store release -> relaxed", kDyingThread},
+    {"engine/in_hand.cpp complete store release #2 -> relaxed", kDyingThread},
+    {"engine/in_hand.cpp complete store release #3 -> relaxed", kDyingThread},
+    {"engine/in_hand.cpp complete store release -> relaxed", kDyingThread},
+    {"engine/in_hand.cpp enter store release -> relaxed", kDyingThread},
+    {"engine/in_hand.cpp let_go load acquire -> relaxed",
+     "matters after a successor's look between (C) and (D) alone; else the completion is acquired"},
+    {"engine/in_hand.cpp recover store release -> relaxed", kDyingThread},
+    {"engine/recovery.cpp recover store release -> relaxed", kHint},
+    {"engine/recovery.cpp recover_messages load acquire -> relaxed",
+     "the lane that matters is one that the dead writer took from"},
+    {"engine/writer.cpp publish_batch store release -> relaxed", kDyingThread},
+    {"segment/builder.hpp count store release -> relaxed", kDyingThread},
     {"sync/event.hpp prepare load seq_cst -> acquire", kEventAlone},
     {"sync/event.hpp ring change seq_cst -> acq_rel", kEventAlone},
     {"sync/event.hpp ring change seq_cst -> release", kEventAlone},
@@ -42,9 +58,13 @@ inline constexpr Survivor kSurvivors[] = {
     {"sync/reader_slots.cpp claim load seq_cst -> acquire", kSeenChunk},
     {"sync/reader_slots.cpp slot load acquire -> relaxed",
      "whoever has a slot's number has it from a claim, which has acquired the chunk"},
-    {"sync/writer_token.hpp try_acquire compare_exchange seq_cst/seq_cst -> acq_rel/seq_cst",
+    {"sync/reclaimer.cpp recover store release -> relaxed", kDyingThread},
+    {"sync/reclaimer.cpp retire store release -> relaxed", kDyingThread},
+    {"sync/reclaimer.cpp scan store release -> relaxed", kDyingThread},
+    {"sync/reclaimer.cpp scan store release #2 -> relaxed", kDyingThread},
+    {"sync/writer_token.hpp try_acquire compare_exchange seq_cst/relaxed -> acq_rel/relaxed",
      kWhoIsRefused},
-    {"sync/writer_token.hpp try_acquire compare_exchange seq_cst/seq_cst -> acquire/seq_cst",
+    {"sync/writer_token.hpp try_acquire compare_exchange seq_cst/relaxed -> acquire/relaxed",
      kWhoIsRefused},
 };
 

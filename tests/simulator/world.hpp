@@ -52,6 +52,18 @@ struct World {
       reclaimer.retire(before, sequence);
     });
   }
+  // By the successor of a writer that died.
+  void recover() {
+    root.recover();
+    Version* version = newest();
+    reclaimer.recover(version->sequence);
+    const auto reset = [](sync::Versioned* object) {
+      object->retire = 0;
+      object->next.store(nullptr, sync::relaxed);
+    };
+    for (std::uint32_t i = 0; i < kParts; ++i) reset(newest_parts_[i] = version->parts[i]);
+    reset(version);
+  }
   void scan() { reclaimer.scan(slots); }
 
   // One search. Returns the sequence that it saw.

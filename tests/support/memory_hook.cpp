@@ -93,6 +93,7 @@ std::uint64_t FailingAllocations::failed() const noexcept { return state.failed;
 MemoryCallback::MemoryCallback(void (*call)(void*), void* context) noexcept {
   state.call = call;
   state.context = context;
+  state.inside = false;  // a callback before may not have returned
 }
 MemoryCallback::~MemoryCallback() { state.call = nullptr; }
 

@@ -29,7 +29,7 @@ class FailingAllocations {
 };
 
 // Calls `call(context)` before each of this thread's allocations and releases of the platform's
-// memory.
+// memory. It need not return.
 class MemoryCallback {
  public:
   MemoryCallback(void (*call)(void*), void* context) noexcept;

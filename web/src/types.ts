@@ -172,6 +172,8 @@ export interface Stats {
     /** Reader slots, rings, rotation. */
     readonly shared: number;
     readonly total: number;
+    /** Lost with writers that were ended; not part of `total`, and never given back. */
+    readonly leaked: number;
   };
   readonly segments: number;
   /** Reader slots in use, and how many there can be. */
@@ -179,6 +181,8 @@ export interface Stats {
   readonly readersMax: number;
   /** Slots of workers that were ended, out of use for good. */
   readonly slotsRetired: number;
+  /** Times that the writer's worker was ended in the middle of its work, and replaced. */
+  readonly writersReplaced: number;
   /** The slot that holds the oldest version, and that version. */
   readonly oldestSlot: number;
   readonly oldestSequence: number;

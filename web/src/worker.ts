@@ -18,7 +18,7 @@ async function write(job: Message<'write'>, post: Post): Promise<void> {
   const instance = await ThreadInstance.attach(job.heap);
   const { backend, words } = instance;
   const doorbell = job.doorbell >>> 2;
-  post({ vicinal: 'ready' });
+  post({ vicinal: 'ready', life: instance.lockedLife });
   while (Atomics.load(words, job.control >>> 2) === 0) {
     const rung = Atomics.load(words, doorbell);
     while (backend.pump(job.index, kBatchUs) > 0) post({ vicinal: 'applied' });

@@ -93,13 +93,15 @@ struct Stats {
   std::uint32_t segments = 0;
   std::uint32_t readers = 0;         // slots in use
   std::uint32_t readers_max = 0;     // without those that are retired
-  std::uint32_t slots_retired = 0;   // of dead readers, kept from use; see Index::retire_readers
+  std::uint32_t slots_retired = 0;   // of dead readers, kept from use; see Index::bury
   std::uint32_t oldest_slot = 0;     // the slot that pins the oldest version; see oldest_sequence
   std::uint64_t oldest_sequence = 0; // == sequence when no reader lags
   std::uint32_t ring_depth = 0;      // messages waiting for the writer
   std::uint32_t helpers = 0;         // threads that help long searches
   std::uint64_t searches_shared = 0; // searches that asked them, ever
   std::uint64_t chunks_helped = 0;   // parts that they did, ever
+  std::uint32_t writers_replaced = 0;  // that died at work; see Index::bury
+  std::uint64_t leaked_bytes = 0;    // lost with them; not part of total_bytes
   std::uint32_t dim = 0;
   std::uint32_t bits = 0;
   Metric metric = Metric::cosine;

@@ -145,9 +145,10 @@ typedef struct vicinal_stats {
   uint32_t calibrated;         /* 1: rows are measured from a sample's centre */
   const char* kernel;          /* static */
   uint32_t helpers;
-  uint32_t reserved;           /* 0 */
+  uint32_t writers_replaced;   /* writers that died at work */
   uint64_t searches_shared;    /* searches that asked helpers, ever */
   uint64_t chunks_helped;      /* parts of them that helpers did, ever */
+  uint64_t leaked_bytes;       /* lost with those writers; not part of total_bytes */
 } vicinal_stats;
 
 uint32_t vicinal_abi_version(void);

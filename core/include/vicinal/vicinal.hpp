@@ -379,10 +379,12 @@ class Index {
   [[nodiscard]] Index through(std::shared_ptr<void> owner) const;
   // To be called by whoever has proof that the realm with this number (not 0) runs no more, once
   // for each death and before the number is given to another: unpins the slots of its readers and
-  // snapshots. `reuse`: they may be handed out again, else they are counted as slots_retired. A
-  // time-out proves nothing and would free under a live reader. Native threads have no number:
-  // their readers are destroyed with them.
-  std::uint32_t retire_readers(std::uint32_t realm, bool reuse) noexcept;
+  // snapshots, and frees the writer's role if it died in `pump`; whoever pumps next goes on with
+  // its writes, of which none is lost or applied twice. `reuse`: the slots may be handed out again,
+  // else they are counted as slots_retired. A time-out proves nothing and would free under a live
+  // reader. Native threads have no number: their readers are destroyed with them. Returns how many
+  // slots there were.
+  std::uint32_t bury(std::uint32_t realm, bool reuse) noexcept;
   // Writes the newest version to a file, atomically: the old file or the new one. IO, CLOSED, FULL.
   Status save(const std::string& path) const;
   [[nodiscard]] Result<std::vector<std::byte>> to_bytes() const;

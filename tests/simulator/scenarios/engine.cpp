@@ -159,5 +159,49 @@ void versions() {
 
 const Scenario kVersions("versions", versions, kEngineCost);
 
+// A thread that writes for others dies at any step, and another goes on.
+void replaced() {
+  constexpr std::uint64_t kWrites = 2;
+  Index index = make_index();
+  if (pick(2) == 0) check(calibrate(index), "not calibrated");
+  WriteQueue queue = index.write_queue();
+  std::vector<PendingWrite> writes;
+  const ThreadId mortal = spawn_mortal(1 + pick(300), [&] {
+    for (int i = 0; i < 2; ++i) {
+      while (index.pump(1000) != 0) {
+      }
+    }
+  });
+  spawn([&] {
+    Reader reader = index.reader();
+    for (int i = 0; i < 2; ++i) {
+      search(reader, 1, false);
+      check(reader.size() <= kWrites, "a row is there twice");
+    }
+  });
+  for (std::uint64_t id = 0; id < kWrites; ++id) {
+    auto write = queue.make(WriteKind::add, 1);
+    check(write.ok(), "no message");
+    write->ids()[0] = id;
+    check(write->encode(0, row_of(id)).ok(), "not encoded");
+    check(queue.submit(*write).ok(), "not submitted");
+    writes.push_back(std::move(*write));
+  }
+  join(mortal);
+  // What is done is its producer's, whatever became of the writer.
+  std::erase_if(writes, [](const PendingWrite& write) {
+    check(!write.done() || write.result().ok(), "not added");
+    return write.done();
+  });
+  (void)index.bury(kMortalRealm, true);
+  while (index.pump(1000) != 0) {
+  }
+  for (const PendingWrite& write : writes) check(write.result().ok(), "not added, or twice");
+  join_all();
+  check(index.reader().size() == kWrites, "a row is lost, or there twice");
+}
+
+const Scenario kReplaced("replaced", replaced, kEngineCost);
+
 }  // namespace
 }  // namespace vicinal::sim

@@ -76,6 +76,15 @@ void commit_upsert(BuilderWorld& world, std::span<const std::uint64_t> ids) {
   ASSERT_TRUE(world.commit());
 }
 
+TEST(IdTableTest, EntriesAreCountedAgainAfterAWritersDeath) {
+  SubTable* table = SubTable::create(16);
+  for (std::uint32_t i = 0; i < 11; ++i) table->insert(mix64(i), Slot::of(0, i));
+  table->used = 9;
+  table->recount();
+  EXPECT_EQ(table->used, 11u);
+  table->destroy(table);
+}
+
 TEST(IdTableTest, IdsOfOneChainAreExactInEverySnapshotThroughRebuilds) {
   BuilderWorld world(8, 1);
   world.universe = colliding_ids(63, 12, 400);

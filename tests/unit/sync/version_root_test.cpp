@@ -38,7 +38,7 @@ TEST(VersionRootTest, AReaderGetsTheNewestVersionAndPinsItUntilItLeaves) {
   VersionRoot::leave(slot);
 }
 
-TEST(VersionRootTest, WhatAVersionReplacedRetiresBetweenItsStoreAndTheNewGeneration) {
+TEST(VersionRootTest, WhatAVersionReplacesRetiresBeforeItsStoreAndTheNewGeneration) {
   const VersionHeader first = version(1);
   const VersionHeader second = version(2);
   VersionRoot root;
@@ -46,7 +46,7 @@ TEST(VersionRootTest, WhatAVersionReplacedRetiresBetweenItsStoreAndTheNewGenerat
   bool called = false;
   root.publish(&second, [&] {
     called = true;
-    EXPECT_EQ(root.newest(), &second);
+    EXPECT_EQ(root.newest(), &first);
     EXPECT_EQ(root.sequence(), 1u);
   });
   EXPECT_TRUE(called);
@@ -56,7 +56,7 @@ TEST(VersionRootTest, WhatAVersionReplacedRetiresBetweenItsStoreAndTheNewGenerat
 TEST(VersionRootTest, ReadersNeverSeeAnOlderVersionThanTheGenerationTheyRead) {
   constexpr std::uint64_t kVersions = 5'000;
   static VersionHeader versions[kVersions + 1];
-  for (std::uint64_t s = 0; s <= kVersions; ++s) versions[s] = version(s);
+  for (std::uint64_t s = 0; s <= kVersions; ++s) versions[s].birth = versions[s].sequence = s;
   VersionRoot root;
   ReaderSlots slots;
   root.publish(&versions[0], [] {});

@@ -1,6 +1,7 @@
 // Workers of the tests, the same in Node and in a page: a script that answers calls by name.
+import { onTestFinished } from 'vitest';
 
-const inNode = typeof process !== 'undefined' && process.versions?.node !== undefined;
+export const inNode = typeof process !== 'undefined' && process.versions?.node !== undefined;
 
 async function nodeWorker() {
   const { Worker } = await import(/* @vite-ignore */ 'node:worker_threads');
@@ -67,4 +68,26 @@ export async function catchWorker(run = async () => undefined) {
   });
   await run();
   return started;
+}
+
+/**
+ * The writers that this realm starts from now on, to the end of the test.
+ * @param each called with each of them, but for the first `kept`.
+ */
+export async function catchWriters(each = () => undefined, kept = 0) {
+  const { Worker } = inNode
+    ? await import(/* @vite-ignore */ 'node:worker_threads') : globalThis;
+  const { prototype } = Worker;
+  const post = prototype.postMessage;
+  const writers = [];
+  prototype.postMessage = function postMessage(message, ...more) {
+    post.call(this, message, ...more);
+    if (message?.vicinal !== 'write') return;
+    writers.push(this);
+    if (writers.length > kept) each(this);
+  };
+  onTestFinished(() => {
+    prototype.postMessage = post;
+  });
+  return writers;
 }

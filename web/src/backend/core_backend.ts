@@ -42,6 +42,8 @@ export interface CoreStats {
   readonly readers: number;
   readonly readersMax: number;
   readonly slotsRetired: number;
+  readonly writersReplaced: number;
+  readonly leakedBytes: number;
   readonly oldestSlot: number;
   readonly ringDepth: number;
   readonly calibrated: boolean;

@@ -18,8 +18,8 @@ export interface Applier {
 }
 
 export interface ApplierEvents {
-  /** Look for messages that are done. */
-  onApplied(): void;
+  /** Look for messages that are done; whether there was one. */
+  onApplied(): boolean;
   /** Nothing will be applied any more. */
   onDeath(error: VicinalError): void;
 }

@@ -22,7 +22,7 @@ const kBusy = 9;
 /** A batch that took more of the memory than this, or failed, gives it back at its end. */
 const kBatchWordsKept = 2 ** 18;
 /** The scratch block holds an options block or a stats block, and behind it a status block. */
-const kScratchStatus = 128;
+const kScratchStatus = 136;
 const kScratchBytes = 192;
 
 export class WasmBackend implements CoreBackend {
@@ -110,6 +110,8 @@ export class WasmBackend implements CoreBackend {
       readers: word(kStats.readers),
       readersMax: word(kStats.readersMax),
       slotsRetired: word(kStats.slotsRetired),
+      writersReplaced: word(kStats.writersReplaced),
+      leakedBytes: wide(kStats.leakedBytes),
       oldestSlot: word(kStats.oldestSlot),
       ringDepth: word(kStats.ringDepth),
       calibrated: word(kStats.calibrated) !== 0,

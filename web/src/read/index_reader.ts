@@ -183,11 +183,13 @@ export class IndexReader implements Reader, AsyncDisposable {
       bytes: {
         segments: found.segmentBytes, idTable: found.idTableBytes, versions: found.versionBytes,
         retired: found.retiredBytes, shared: found.sharedBytes, total: found.totalBytes,
+        leaked: found.leakedBytes,
       },
       segments: found.segments,
       readers: found.readers,
       readersMax: found.readersMax,
       slotsRetired: found.slotsRetired,
+      writersReplaced: found.writersReplaced,
       oldestSlot: found.oldestSlot,
       oldestSequence: found.oldestSequence,
       ringDepth: found.ringDepth,

@@ -178,11 +178,13 @@ export class WriteQueue {
     await this.flush();
   }
 
-  /** Answers every message that is done. */
-  settle(): void {
+  /** Answers every message that is done. Whether there was one. */
+  settle(): boolean {
+    let any = false;
     for (const [message, job] of this.#submitted) {
       const outcome = this.#backend.outcome(message);
       if (!outcome) continue;
+      any = true;
       this.#submitted.delete(message);
       this.#releaseMessage(message);
       this.#sequence = Math.max(this.#sequence, outcome.sequence);
@@ -194,6 +196,7 @@ export class WriteQueue {
     }
     this.#onRoom?.();
     this.#rest();
+    return any;
   }
 
   /** Nothing will be applied any more: every write without an outcome rejects. */
