@@ -120,6 +120,35 @@ void queues() {
 
 const Scenario kQueuesOfWrites("queues", queues, kEngineCost);
 
+// A second writer that pumps dies at any step, also between its giving the role back and its look
+// at what came meanwhile. The first one sleeps, and hears of it by the bell alone.
+void bereaved() {
+  Index index = make_index();
+  Word ended;
+  const ThreadId writer = spawn([&] { write_for_others(index, ended); });
+  const ThreadId mortal = spawn_mortal(1 + pick(400), [&] {
+    for (int i = 0; i < 3; ++i) (void)index.pump(1000);
+  });
+  const ThreadId producer = spawn([&] {
+    WriteQueue queue = index.write_queue();
+    auto write = queue.make(WriteKind::add, 1);
+    check(write.ok(), "no message");
+    write->ids()[0] = 1;
+    check(write->encode(0, row_of(1)).ok(), "not encoded");
+    check(queue.submit(*write).ok(), "not submitted");
+    while (!write->done()) pause();  // who dies between a completion and its wake wakes nobody
+    check(write->result().ok(), "not added");
+  });
+  join(mortal);
+  (void)index.bury(kMortalRealm, false);
+  join(producer);
+  ended.store(1, sync::release);
+  index.close();
+  join(writer);
+}
+
+const Scenario kBereaved("bereaved", bereaved, kEngineCost);
+
 // One row is replaced until the sub-table of its id is rebuilt, another comes and goes, old
 // versions are freed by whoever pumps, and a snapshot keeps its answers.
 void versions() {
