@@ -20,7 +20,7 @@ namespace {
 static_assert(sizeof(StatusBlock) == 24 && sizeof(OptionsBlock) == 40);
 static_assert(sizeof(MessageBlock) == 64 && offsetof(MessageBlock, done) == 56);
 static_assert(sizeof(ReaderBlock) == 128 && offsetof(ReaderBlock, batch_ends) == 124);
-static_assert(sizeof(StatsBlock) == 136 && offsetof(StatsBlock, kernel) == 112);
+static_assert(sizeof(StatsBlock) == 160 && offsetof(StatsBlock, kernel) == 112);
 static_assert(sizeof(void*) == sizeof(Address), "addresses are those of wasm32");
 
 struct MessageHandle {
@@ -48,6 +48,8 @@ struct Batch {
 struct ReaderHandle {
   ReaderBlock block;  // first: its address is the handle
   Reader reader;
+  IndexHandle* index;
+  std::uint32_t realm;  // its owner
   std::uint32_t dim;
   float* query;
   std::uint64_t* filter = nullptr;
@@ -103,13 +105,15 @@ void release_filter_buffer(ReaderHandle& handle) noexcept {
   handle.filter_capacity = 0;
 }
 
-vic_address make_reader(Reader reader, std::uint32_t dim, StatusBlock* status) noexcept {
+vic_address make_reader(Reader reader, IndexHandle* index, std::uint32_t dim,
+                        StatusBlock* status) noexcept {
   store(status, reader.status());
   if (!reader.status().ok()) return 0;
   auto* query = allocate<float>(dim);
   auto* handle = query == nullptr
                      ? nullptr
-                     : new (std::nothrow) ReaderHandle{{}, std::move(reader), dim, query};
+                     : new (std::nothrow)
+                           ReaderHandle{{}, std::move(reader), index, own_realm(), dim, query};
   if (handle == nullptr) {
     std::free(query);
     return refuse(status, Status(Code::full, dim * sizeof(float)));
@@ -119,6 +123,13 @@ vic_address make_reader(Reader reader, std::uint32_t dim, StatusBlock* status) n
   handle->block.certainty = SearchOptions().certainty;
   handle->block.query = address_of(query);
   return address_of(handle);
+}
+
+// For the time of a search with a reader that another realm has lent: this one's membership, by
+// which its share of a job is found should it die meanwhile. None for a reader of its own.
+[[nodiscard]] Result<std::shared_ptr<Membership>> borrow(const ReaderHandle& handle) noexcept {
+  if (handle.realm == own_realm()) return std::shared_ptr<Membership>();
+  return join(handle.index);
 }
 
 SearchOptions options_of(const ReaderHandle& handle) noexcept {
@@ -194,7 +205,7 @@ std::uint32_t vic_index_stats(vic_address index, vic_address stats, vic_address 
             taken->readers, taken->readers_max, taken->oldest_slot, taken->ring_depth, taken->dim,
             taken->bits, static_cast<std::uint32_t>(taken->metric), address_of(taken->kernel),
             taken->calibrated ? 1u : 0u, taken->slots_retired, taken->writers_replaced,
-            taken->leaked_bytes};
+            taken->leaked_bytes, taken->searches_shared, taken->chunks_helped, taken->helpers, 0};
   return finish(at<StatusBlock>(status), Status());
 }
 
@@ -298,7 +309,8 @@ VIC_EXPORT(vic_reader_open) vic_address vic_reader_open(vic_address index, vic_a
   store(at<StatusBlock>(status), member.status());
   if (!member.ok()) return 0;
   const vicinal::Index through = (*member)->through();
-  return make_reader(through.reader(), through.options().dim, at<StatusBlock>(status));
+  return make_reader(through.reader(), at<IndexHandle>(index), through.options().dim,
+                     at<StatusBlock>(status));
 }
 
 VIC_EXPORT(vic_reader_close) void vic_reader_close(vic_address reader) {
@@ -318,7 +330,8 @@ void vic_reader_abandon(vic_address reader, std::uint32_t reuse) {
 VIC_EXPORT(vic_reader_snapshot)
 vic_address vic_reader_snapshot(vic_address reader, vic_address status) {
   auto* handle = at<ReaderHandle>(reader);
-  return make_reader(handle->reader.snapshot(), handle->dim, at<StatusBlock>(status));
+  return make_reader(handle->reader.snapshot(), handle->index, handle->dim,
+                     at<StatusBlock>(status));
 }
 
 VIC_EXPORT(vic_reader_filter_buffer)
@@ -361,6 +374,8 @@ VIC_EXPORT(vic_reader_search) std::uint32_t vic_reader_search(vic_address reader
   auto* handle = at<ReaderHandle>(reader);
   ReaderBlock& block = handle->block;
   block.hit_count = 0;
+  const auto member = borrow(*handle);
+  if (!member.ok()) return finish(&block.status, member.status());
   const auto found = handle->reader.search({handle->query, handle->dim}, options_of(*handle));
   if (!found.ok()) return finish(&block.status, found.status());
   block.hit_count = static_cast<std::uint32_t>(found->size());

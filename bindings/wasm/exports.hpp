@@ -19,7 +19,7 @@
 namespace vicinal::wasm {
 
 using Address = std::uint32_t;
-inline constexpr std::uint32_t kAbiVersion = 5;
+inline constexpr std::uint32_t kAbiVersion = 6;
 
 struct StatusBlock {      // 24 bytes
   std::uint32_t code;     // 0
@@ -85,6 +85,9 @@ struct StatsBlock {              // vic_index_stats
   std::uint32_t slots_retired;                                                  // 120
   std::uint32_t writers_replaced;                                               // 124
   std::uint64_t leaked_bytes;                                                   // 128
+  std::uint64_t searches_shared, chunks_helped;                                 // 136, 144
+  std::uint32_t helpers;                                                        // 152
+  std::uint32_t padding;                                                        // 156
 };
 
 enum class MessageKind : std::uint32_t {
@@ -158,6 +161,17 @@ vic_address vic_index_doorbell(vic_address index);
 // Does the writer's work that is pending, at most about `budget_us` of it; returns messages
 // completed.
 std::uint32_t vic_index_pump(vic_address index, std::uint32_t budget_us);
+
+// Shared-memory module only. How many threads can run at once: before the first index is made.
+void vic_set_processors(std::uint32_t processors);
+// A helper of the index's long searches, for the calling realm, which keeps the index alive by it;
+// status: StatusBlock. 0 on error: BUSY (32 help already), FULL, CLOSED.
+vic_address vic_helper_open(vic_address index, vic_address status);
+// Helps where a search asks for it; else sleeps until one does, vic_index_wake_helpers is called or
+// `wait_us` have passed. 1 when it has helped.
+std::uint32_t vic_helper_help(vic_address helper, std::uint32_t wait_us);
+void vic_helper_close(vic_address helper);
+void vic_index_wake_helpers(vic_address index);
 
 // A write of `count` rows or ids. kind: MessageKind, status: StatusBlock. Fill ids; for add and
 // upsert also stage and encode every row; calibrate has no ids but a sample's rows to encode.

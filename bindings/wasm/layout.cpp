@@ -56,7 +56,9 @@ const LayoutEntry kLayout[] = {
     VICINAL_FIELD(StatsBlock, bits), VICINAL_FIELD(StatsBlock, metric),
     VICINAL_FIELD(StatsBlock, kernel), VICINAL_FIELD(StatsBlock, calibrated),
     VICINAL_FIELD(StatsBlock, slots_retired), VICINAL_FIELD(StatsBlock, writers_replaced),
-    VICINAL_FIELD(StatsBlock, leaked_bytes), VICINAL_END(StatsBlock),
+    VICINAL_FIELD(StatsBlock, leaked_bytes), VICINAL_FIELD(StatsBlock, searches_shared),
+    VICINAL_FIELD(StatsBlock, chunks_helped), VICINAL_FIELD(StatsBlock, helpers),
+    VICINAL_END(StatsBlock),
 
     {nullptr, 0},
 };

@@ -40,6 +40,8 @@ Membership::~Membership() {
   if (*link == this) *link = next;  // I1: before the reference goes
 }
 
+std::uint32_t own_realm() noexcept { return own; }
+
 void enlist(Membership& member) noexcept {
   member.next = realms[own].first;
   realms[own].first = &member;

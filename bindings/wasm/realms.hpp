@@ -58,6 +58,9 @@ struct RealmRecord {
 };
 static_assert(sizeof(RealmRecord) == 16);
 
+// The calling realm's record, by its number.
+[[nodiscard]] std::uint32_t own_realm() noexcept;
+
 // Enters the calling realm's list; the destructor leaves it. For one without a shared owner, as
 // that of a pump, which must not need memory when there is none: it lies on the stack.
 void enlist(Membership& member) noexcept;

@@ -72,7 +72,8 @@ Result<Receipt> Index::write_rows(int kind, std::span<const std::uint64_t> ids,
                                             : engine::kPartIds;
   Receipt landed{core_->sequence(), 0};
   for (std::size_t first = 0; first < ids.size();) {
-    const std::size_t count = std::min<std::uint64_t>(most, ids.size() - first);
+    const auto count =
+        static_cast<std::size_t>(std::min<std::uint64_t>(most, ids.size() - first));
     const auto part = has_rows ? rows.subspan(first * dim, count * dim) : rows;
     const auto written = write_part(kind, ids.subspan(first, count), part, first);
     if (!written.ok()) return written.status();

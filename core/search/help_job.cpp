@@ -136,7 +136,8 @@ bool HelpJob::take(std::uint32_t chunk, Wave& wave) noexcept {
 std::uint32_t HelpJob::help(Scratch::Buffers& buffers) noexcept {
   sync::note_read(this);
   const std::uint64_t eligible = std::min(chunk_rows_, version_->live_rows);
-  const WaveMemory memory(*quantiser_, std::min<std::size_t>(k_, eligible), eligible, exhaustive_);
+  const auto k = static_cast<std::size_t>(std::min<std::uint64_t>(k_, eligible));
+  const WaveMemory memory(*quantiser_, k, eligible, exhaustive_);
   if (!memory.reserve_for(queries_, buffers).ok()) return 0;
   std::uint32_t count = 0;
   for (std::uint32_t c = claim(); c < chunks_; c = claim()) {

@@ -8,6 +8,8 @@ export const kDefaultBytes = 2 ** 30;
 /** What a WebAssembly memory can have. */
 export const kBytesMax = 2 ** 32;
 export const kMetrics: readonly Metric[] = ['cosine', 'ip', 'l2'];
+/** Of an index. */
+const kHelpersMax = 32;
 const kBits: readonly number[] = [1, 2, 3, 4, 8];
 const kSeedLimit = 1n << 64n;
 
@@ -26,6 +28,8 @@ export type Simd = 'auto' | 'wasm' | 'relaxed' | 'scalar';
 export interface LoadPlan {
   readonly maxBytes: number;
   readonly threads: boolean | undefined;
+  /** Workers that help long searches. */
+  readonly helpers: number;
   readonly simd: Simd;
 }
 
@@ -87,10 +91,13 @@ function checkSimd(simd: unknown): Simd {
   return simd;
 }
 
-function checkThreads(threads: unknown): boolean | undefined {
-  if (threads === undefined || typeof threads === 'boolean') return threads;
-  if (Number.isSafeInteger(threads) && (threads as number) >= 0) return undefined;
-  throw badOption('threads', threads, 'true, false or an integer >= 0');
+function checkThreads(threads: unknown): Pick<LoadPlan, 'threads' | 'helpers'> {
+  if (threads === undefined || typeof threads === 'boolean') return { threads, helpers: 0 };
+  if (Number.isSafeInteger(threads) && (threads as number) >= 0
+    && (threads as number) <= kHelpersMax) {
+    return { threads: undefined, helpers: threads as number };
+  }
+  throw badOption('threads', threads, `true, false or an integer from 0 to ${kHelpersMax}`);
 }
 
 /** BAD_OPTION, UNSUPPORTED. */
@@ -106,7 +113,7 @@ export function checkLoadOptions(options: LoadOptions): LoadPlan {
   }
   return {
     maxBytes: Math.min(Math.floor(maxBytes), kBytesMax),
-    threads: checkThreads(options.threads),
+    ...checkThreads(options.threads),
     simd: checkSimd(simd),
   };
 }

@@ -69,8 +69,9 @@ export interface LoadOptions {
   worker?: URL | string | WorkerLike;
   /**
    * false: the thread-less build. true: UNSUPPORTED where shared memory is missing. By default
-   * threads where the platform has them. A number is reserved for the size of a pool of helpers and
-   * means the default in this version.
+   * threads where the platform has them. A number, 32 at most: the same, with so many workers of
+   * the index's own that help its long searches while processors are free. No result depends on
+   * them.
    */
   threads?: boolean | number;
   /**
@@ -183,6 +184,10 @@ export interface Stats {
   readonly slotsRetired: number;
   /** Times that the writer's worker was ended in the middle of its work, and replaced. */
   readonly writersReplaced: number;
+  /** Workers that help long searches; searches that asked them; parts of those that they did. */
+  readonly helpers: number;
+  readonly searchesShared: number;
+  readonly chunksHelped: number;
   /** The slot that holds the oldest version, and that version. */
   readonly oldestSlot: number;
   readonly oldestSequence: number;

@@ -1,5 +1,5 @@
 import type { Handle, MessageKind } from './backend/core_backend.js';
-import type { Applier, Home } from './backend/home.js';
+import type { Applier, Helpers, Home } from './backend/home.js';
 import { attachHome, openHome } from './backend/open_home.js';
 import { kAbiVersion } from './backend/blocks.js';
 import type { HeapHandle } from './backend/thread_instance.js';
@@ -28,6 +28,7 @@ interface SharedParts extends SharedIndex {
 interface IndexParts extends ReaderParts {
   readonly queue: WriteQueue;
   readonly applier: Applier;
+  readonly helpers: Helpers;
   readonly worker: string | undefined;
 }
 
@@ -66,20 +67,24 @@ export class VectorIndex extends IndexReader {
     const { backend } = home;
     let index: Handle = 0;
     let handle: Handle = 0;
+    let applier: Applier | undefined;
+    let helpers: Helpers | undefined;
     let made: VectorIndex;
     try {
       index = backend.createIndex(shape, plan.maxBytes);
       handle = backend.openReader(index);
       const queue = new WriteQueue(backend, index, shape.dim, home.encoder);
-      const applier = await home.startWriter(index, load.worker, {
+      applier = await home.startWriter(index, load.worker, {
         onApplied: () => queue.settle(),
         onDeath: (error) => queue.die(error),
       }, load.signal);
       queue.setApplier(applier);
+      helpers = await home.startHelpers(index, plan.helpers, load.signal);
       const family = new Set<IndexReader>();
       made = new VectorIndex(
-        { home, index, shape, handle, fixed: false, family, queue, applier, worker });
+        { home, index, shape, handle, fixed: false, family, queue, applier, helpers, worker });
     } catch (error) {
+      await applier?.stop();
       await abandon(home, index, handle);
       throw error;
     }
@@ -234,12 +239,13 @@ export class VectorIndex extends IndexReader {
   }
 
   async #end(): Promise<void> {
-    const { home, index, queue, applier, family } = this.#parts;
+    const { home, index, queue, applier, helpers, family } = this.#parts;
     this.seal();
     await queue.close();
     await applier.stop();
     family.delete(this);
     await Promise.all(Array.from(family, (reader) => reader.close()));
+    await helpers.stop();
     home.backend.closeIndex(index);
     home.backend.releaseIndex(index);
     await super.close();

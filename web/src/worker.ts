@@ -1,7 +1,8 @@
-// The script of the package's workers: an index's writer, or who searches or encodes for a realm.
+// The script of the package's workers: an index's writer or helper, or who searches or encodes for
+// a realm.
 //
-// I1: a writer's thread sleeps in the core's doorbell and never returns to its event loop until it
-//     is told to stop by the control word.
+// I1: a writer's and a helper's thread sleeps in the core and never returns to its event loop until
+//     it is told to stop by the control word.
 import { ThreadInstance } from './backend/thread_instance.js';
 import { VicinalError, messageOf } from './errors.js';
 import { importNode, isNode } from './platform/environment.js';
@@ -24,6 +25,17 @@ async function write(job: Message<'write'>, post: Post): Promise<void> {
     while (backend.pump(job.index, kBatchUs) > 0) post({ vicinal: 'applied' });
     Atomics.wait(words, doorbell, rung, kSleepMs);
   }
+  instance.leave();
+  post({ vicinal: 'stopped' });
+}
+
+async function help(job: Message<'help'>, post: Post): Promise<void> {
+  const instance = await ThreadInstance.attach(job.heap);
+  const { backend, words } = instance;
+  const helper = backend.openHelper(job.index);
+  post({ vicinal: 'ready', life: instance.lockedLife });
+  while (Atomics.load(words, job.control >>> 2) === 0) backend.help(helper, kSleepMs * 1000);
+  backend.closeHelper(helper);
   instance.leave();
   post({ vicinal: 'stopped' });
 }
@@ -51,6 +63,7 @@ function serve(post: Post): (message: unknown) => void {
   let turn: Promise<void> = Promise.resolve();
   const handle = async (message: ToWorker): Promise<void> => {
     if (message.vicinal === 'write') await write(message, post);
+    if (message.vicinal === 'help') await help(message, post);
     if (message.vicinal === 'serve') {
       serving = ThreadInstance.attach(message.heap, message.parent);
       post({ vicinal: 'ready', life: (await serving).lockedLife });

@@ -17,6 +17,7 @@ Thread::~Thread() = default;
 Status Thread::start(void (*run)(void*), void* argument) noexcept {
   run_ = run;
   argument_ = argument;
+  handle_ = 0;
   return Status(Code::unsupported);
 }
 

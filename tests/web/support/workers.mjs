@@ -91,3 +91,29 @@ export async function catchWriters(each = () => undefined, kept = 0) {
   });
   return writers;
 }
+
+/** Every worker that this realm starts while `run(workers)` runs, and what that came to. */
+export async function catchWorkers(run) {
+  const workers = [];
+  if (inNode) {
+    const note = (worker) => workers.push(worker);
+    process.on('worker', note);
+    try {
+      return { workers, result: await run(workers) };
+    } finally {
+      process.off('worker', note);
+    }
+  }
+  const { Worker } = globalThis;
+  globalThis.Worker = class extends Worker {
+    constructor(...args) {
+      super(...args);
+      workers.push(this);
+    }
+  };
+  try {
+    return { workers, result: await run(workers) };
+  } finally {
+    globalThis.Worker = Worker;
+  }
+}

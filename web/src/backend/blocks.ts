@@ -4,7 +4,7 @@
 //     every name and every offset when a module is loaded.
 import { VicinalError } from '../errors.js';
 
-export const kAbiVersion = 5;
+export const kAbiVersion = 6;
 
 export const kStatus = { code: 0, a: 8, b: 16, bytes: 24 } as const;
 
@@ -29,7 +29,8 @@ export const kStats = {
   rows: 0, dead: 8, sequence: 16, segmentBytes: 24, idTableBytes: 32, versionBytes: 40,
   retiredBytes: 48, sharedBytes: 56, totalBytes: 64, oldestSequence: 72, segments: 80, readers: 84,
   readersMax: 88, oldestSlot: 92, ringDepth: 96, dim: 100, bits: 104, metric: 108, kernel: 112,
-  calibrated: 116, slotsRetired: 120, writersReplaced: 124, leakedBytes: 128, bytes: 136,
+  calibrated: 116, slotsRetired: 120, writersReplaced: 124, leakedBytes: 128, searchesShared: 136,
+  chunksHelped: 144, helpers: 152, bytes: 160,
 } as const;
 
 export const kMessageKinds = {

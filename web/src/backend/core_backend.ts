@@ -44,6 +44,9 @@ export interface CoreStats {
   readonly slotsRetired: number;
   readonly writersReplaced: number;
   readonly leakedBytes: number;
+  readonly helpers: number;
+  readonly searchesShared: number;
+  readonly chunksHelped: number;
   readonly oldestSlot: number;
   readonly ringDepth: number;
   readonly calibrated: boolean;

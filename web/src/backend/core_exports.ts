@@ -20,6 +20,8 @@ export const kThreadFunctions = [
   'vic_bootstrap_stack_bytes', 'vic_thread_area_create', 'vic_thread_area_bytes',
   'vic_thread_area_release', 'vic_set_may_block', 'vic_realms', 'vic_realm_count',
   'vic_realm_lives', 'vic_realm_enter', 'vic_realm_leave', 'vic_realm_bury',
+  'vic_set_processors', 'vic_helper_open', 'vic_helper_help', 'vic_helper_close',
+  'vic_index_wake_helpers',
   '__wasm_init_tls', '__wasm_call_ctors',
 ] as const;
 

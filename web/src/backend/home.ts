@@ -56,6 +56,12 @@ export interface Encoder {
   deathOf(error: VicinalError): Promise<boolean> | undefined;
 }
 
+/** Who helps an index's long searches. */
+export interface Helpers {
+  /** Before the index is released. */
+  stop(): Promise<void>;
+}
+
 export interface Home {
   readonly backend: CoreBackend;
   readonly searcher: Searcher;
@@ -68,6 +74,8 @@ export interface Home {
     index: Handle, worker: LoadOptions['worker'], events: ApplierEvents,
     signal: AbortSignal | undefined,
   ): Promise<Applier>;
+  /** Workers that help long searches of the index. IO, BUSY, FULL, ABORTED. */
+  startHelpers(index: Handle, count: number, signal: AbortSignal | undefined): Promise<Helpers>;
   /** One more reader uses it. False: it was left by its last one and is of no use. */
   enter(): boolean;
   /** One less. The last one's takes down what this realm can start again. */

@@ -7,7 +7,7 @@ import { singleFactory } from '../single_factory.js';
 import type { LoadOptions } from '../types.js';
 import type { Handle } from './core_backend.js';
 import { kCoreFunctions, missingFunction, type CoreExports } from './core_exports.js';
-import type { Applier, ApplierEvents, Home, Searcher } from './home.js';
+import type { Applier, ApplierEvents, Helpers, Home, Searcher } from './home.js';
 import { InlineWriter } from './inline_writer.js';
 import { WasmBackend } from './wasm_backend.js';
 
@@ -60,6 +60,10 @@ export class SingleHome implements Home {
     index: Handle, _worker: LoadOptions['worker'], events: ApplierEvents,
   ): Promise<Applier> {
     return Promise.resolve(new InlineWriter(this.backend, index, events));
+  }
+
+  startHelpers(): Promise<Helpers> {
+    return Promise.resolve({ stop: () => Promise.resolve() });  // none without threads
   }
 
   enter(): boolean {

@@ -1,7 +1,8 @@
 // Indexes in shared memory: this realm's part of a heap that it made or was given.
 import type { LoadOptions } from '../types.js';
 import type { Handle } from './core_backend.js';
-import type { Applier, ApplierEvents, Home } from './home.js';
+import { HelperWorkers } from './helper_workers.js';
+import type { Applier, ApplierEvents, Helpers, Home } from './home.js';
 import { ThreadInstance, type HeapHandle } from './thread_instance.js';
 import type { WasmBackend } from './wasm_backend.js';
 import { WorkerEncoder } from './worker_encoder.js';
@@ -14,6 +15,7 @@ export class ThreadHome implements Home {
   readonly searcher: WorkerSearcher;
   readonly encoder: WorkerEncoder | undefined;
   readonly #instance: ThreadInstance;
+  readonly #worker: URL | undefined;
   readonly #onEmpty: (() => void) | undefined;
   #readers = 0;
   #left = false;
@@ -26,6 +28,7 @@ export class ThreadHome implements Home {
     this.searcher = new WorkerSearcher(instance.heap, worker, instance.lockedLife);
     this.encoder = instance.onMainThread
       ? new WorkerEncoder(instance.heap, worker, instance.lockedLife) : undefined;
+    this.#worker = worker;
     this.#onEmpty = onEmpty;
   }
 
@@ -38,6 +41,19 @@ export class ThreadHome implements Home {
     signal: AbortSignal | undefined,
   ): Promise<Applier> {
     return WorkerWriter.start(this.#instance, index, worker, events, signal);
+  }
+
+  async startHelpers(
+    index: Handle, count: number, signal: AbortSignal | undefined,
+  ): Promise<Helpers> {
+    const helpers = new HelperWorkers(this.#instance, index, this.#worker);
+    try {
+      await helpers.start(count, signal);
+    } catch (error) {
+      await helpers.stop();
+      throw error;
+    }
+    return helpers;
   }
 
   enter(): boolean {

@@ -9,7 +9,7 @@
 // I3: a realm has made its death provable before it has a record; what it leaves in the memory is
 //     given back on that proof alone (platform/realm_watch.ts).
 import { VicinalError } from '../errors.js';
-import { canBlock, isNode } from '../platform/environment.js';
+import { canBlock, isNode, processors } from '../platform/environment.js';
 import { Pledge, nodeThread, unwatchRealms, watchRealms } from '../platform/realm_watch.js';
 import {
   kCoreFunctions, kThreadFunctions, missingFunction, type ThreadExports,
@@ -73,9 +73,11 @@ export class ThreadInstance {
     const exports = await instantiate(module, memory);
     const layout = readLayout(exports);
     const host = await nodeThread();
+    const count = await processors();
     const heap = { id, memory, module, layout, host };
     const place = enter(heap, exports, new RealmRecords(memory, layout).newLife(), host);
     exports.__wasm_call_ctors();
+    exports.vic_set_processors(count);
     const instance = ThreadInstance.#make(heap, exports, place);
     instance.#watch();
     return instance;

@@ -15,15 +15,15 @@ import {
 import type {
   CoreBackend, CoreStats, Handle, MessageKind, MessageOutcome,
 } from './core_backend.js';
-import type { CoreExports } from './core_exports.js';
+import type { CoreExports, ThreadExports } from './core_exports.js';
 
 const kWord = 0x1_0000_0000;
 const kBusy = 9;
 /** A batch that took more of the memory than this, or failed, gives it back at its end. */
 const kBatchWordsKept = 2 ** 18;
 /** The scratch block holds an options block or a stats block, and behind it a status block. */
-const kScratchStatus = 136;
-const kScratchBytes = 192;
+const kScratchStatus = 192;
+const kScratchBytes = 256;
 
 export class WasmBackend implements CoreBackend {
   readonly threads: boolean;
@@ -112,11 +112,34 @@ export class WasmBackend implements CoreBackend {
       slotsRetired: word(kStats.slotsRetired),
       writersReplaced: word(kStats.writersReplaced),
       leakedBytes: wide(kStats.leakedBytes),
+      helpers: word(kStats.helpers),
+      searchesShared: wide(kStats.searchesShared),
+      chunksHelped: wide(kStats.chunksHelped),
       oldestSlot: word(kStats.oldestSlot),
       ringDepth: word(kStats.ringDepth),
       calibrated: word(kStats.calibrated) !== 0,
       kernel: this.#text(word(kStats.kernel)),
     };
+  }
+
+  /** A realm with threads: its part in others' long searches. BUSY, FULL, CLOSED. */
+  openHelper(index: Handle): Handle {
+    const { vic_helper_open: open } = this.#core as ThreadExports;
+    return this.#made(open(index, this.#scratch + kScratchStatus));
+  }
+
+  /** Helps, or sleeps until a search asks, for `waitUs` at most. */
+  help(helper: Handle, waitUs: number): void {
+    (this.#core as ThreadExports).vic_helper_help(helper, waitUs);
+  }
+
+  closeHelper(helper: Handle): void {
+    (this.#core as ThreadExports).vic_helper_close(helper);
+  }
+
+  /** Ends the sleep of every helper. */
+  wakeHelpers(index: Handle): void {
+    (this.#core as ThreadExports).vic_index_wake_helpers(index);
   }
 
   pump(index: Handle, budgetUs: number): number {

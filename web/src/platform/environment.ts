@@ -17,6 +17,13 @@ export function canShare(): boolean {
   return isNode() || globalThis.crossOriginIsolated === true;
 }
 
+/** How many threads can run at once here, at least 1. */
+export async function processors(): Promise<number> {
+  if (!isNode()) return globalThis.navigator?.hardwareConcurrency ?? 1;
+  const { availableParallelism } = await importNode<{ availableParallelism(): number }>('os');
+  return availableParallelism();
+}
+
 /** Whether this thread may sleep: not a page's main thread. Needs SharedArrayBuffer. */
 export function canBlock(): boolean {
   try {

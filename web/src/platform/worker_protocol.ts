@@ -8,6 +8,8 @@ import type { SearchRequest } from '../search_options.js';
 export type ToWorker =
   /** Be the writer of an index until the control word is not 0. */
   | { vicinal: 'write'; heap: HeapHandle; index: number; doorbell: number; control: number }
+  /** Help long searches of an index until the control word is not 0. */
+  | { vicinal: 'help'; heap: HeapHandle; index: number; control: number }
   /** Be ready for calls with what the realm has whose lockedLife is `parent`. */
   | { vicinal: 'serve'; heap: HeapHandle; parent: number | undefined }
   /** Search through a reader's handle, which is this worker's until the answer. */
@@ -17,7 +19,7 @@ export type ToWorker =
   | { vicinal: 'stop' };
 
 export type FromWorker =
-  /** It has entered the memory and is at work; lockedLife of one that serves. */
+  /** It has entered the memory and is at work; its lockedLife, but of a writer's. */
   | { vicinal: 'ready'; life?: number | undefined }
   /** Messages are done. */
   | { vicinal: 'applied' }
