@@ -51,6 +51,9 @@ class ReaderCore {
     if (queries.size() % dim != 0) return Status(Code::dimension, queries.size() % dim, dim);
     *sequence = entry.version().sequence;
     const std::size_t count = queries.size() / dim;
+    if (count == 0 && *sequence < options.min_sequence) {  // no query asks
+      return Status(Code::would_block, *sequence, options.min_sequence);
+    }
     std::size_t wave = search::wave_queries(entry.version(), core_->quantiser(), options);
     search::Found found[search::kWaveQueriesMax];
     for (std::size_t first = 0; first < count;) {

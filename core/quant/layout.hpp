@@ -64,6 +64,10 @@ struct CodeLayout {
     layout.plane_block_bytes = std::size_t{plane_groups(layout.coded_dim)} * simd::kGroupBytes;
     return layout;
   }
+  // Chunks of a code query that cover one half of the groups (simd/kernels.hpp).
+  [[nodiscard]] constexpr std::uint32_t half_chunks() const noexcept {
+    return (groups / 2 + simd::kChunkGroups - 1) / simd::kChunkGroups;
+  }
 };
 
 // The three factors of a row, 12 bytes.

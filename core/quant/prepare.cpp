@@ -23,15 +23,13 @@ struct QueryScratch {
 
   static QueryScratch carve(Carver& carver, const Rotation& rotation,
                             const CodeLayout& layout) noexcept {
-    const std::uint32_t half_chunks =
-        (layout.groups / 2 + simd::kChunkGroups - 1) / simd::kChunkGroups;
     QueryScratch scratch;
     scratch.x = carver.take<float>(rotation.array_floats());
     scratch.spare = carver.take<float>(rotation.array_floats());
     scratch.table_words = std::size_t{table_groups(layout.groups)} * (simd::kGroupBytes / 4);
     scratch.tables = carver.take<std::uint32_t>(scratch.table_words + simd::kOverread / 4);
     scratch.value_bytes =
-        std::size_t{2} * half_chunks * simd::kChunkValues * (layout.bits == 8 ? 2 : 1);
+        std::size_t{2} * layout.half_chunks() * simd::kChunkValues * (layout.bits == 8 ? 2 : 1);
     scratch.values = carver.take<std::byte>(scratch.value_bytes + simd::kOverread);
     return scratch;
   }
@@ -52,7 +50,7 @@ struct QueryScratch {
                                           : static_cast<float>(2 * length);
   plane.query2 = static_cast<float>(length * length);
   prepared.code.groups = layout.groups;
-  prepared.code.half_chunks = (layout.groups / 2 + simd::kChunkGroups - 1) / simd::kChunkGroups;
+  prepared.code.half_chunks = layout.half_chunks();
   if (layout.bits == 8) {
     prepared.code.values16 = reinterpret_cast<const std::int16_t*>(scratch.values);
   } else {

@@ -113,7 +113,7 @@ template <class Integer>
 std::int64_t build_code_query(const float* query, const CodeLayout& layout, float factor,
                               Integer* values) noexcept {
   const std::uint32_t half = layout.groups / 2;
-  const std::uint32_t half_chunks = (half + simd::kChunkGroups - 1) / simd::kChunkGroups;
+  const std::uint32_t half_chunks = layout.half_chunks();
   std::memset(values, 0, sizeof(Integer) * 2 * half_chunks * simd::kChunkValues);
   Int4 sum = {};  // 16,384 values of at most 2,047 fit
   for (std::uint32_t h = 0; h < 2; ++h) {

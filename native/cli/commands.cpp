@@ -10,6 +10,7 @@ Run attach_add(CLI::App& parser);
 Run attach_remove(CLI::App& parser);
 Run attach_compact(CLI::App& parser);
 Run attach_info(CLI::App& parser);
+Run attach_verify(CLI::App& parser);
 Run attach_export(CLI::App& parser);
 Run attach_bench(CLI::App& parser);
 
@@ -22,6 +23,7 @@ std::span<const Command> commands() noexcept {
       {"remove", "Remove rows from an index file by id", attach_remove},
       {"compact", "Write an index file anew, without what removed rows left", attach_compact},
       {"info", "Tell what an index file holds and what it costs in memory", attach_info},
+      {"verify", "Read and check every byte of an index file", attach_verify},
       {"export", "Write the vectors that an index file stands for", attach_export},
       {"bench", "Measure what searches and writes cost on this machine", attach_bench},
   };

@@ -121,6 +121,8 @@ TEST(Index, ASearchSeesTheWriteWhoseSequenceItAsksForOrSaysWhatItSees) {
     expect_status(old.search(query, options).status(), Code::would_block, 1, revision + 1);
     expect_status(old.search_batch(query, options).status(), Code::would_block, 1, revision + 1);
     options.min_sequence += 1;
+    expect_status(reader.search_batch({}, options).status(), Code::would_block, revision + 1,
+                  revision + 2);
     for (const std::size_t k : {std::size_t{0}, std::size_t{5}}) {
       options.k = k;
       const Status early = reader.search(query, options).status();

@@ -259,13 +259,14 @@ describe('damaged index files', () => {
     expect(damaged(text)).toMatchObject({ status: 3, code: 'CORRUPT' });
   });
 
-  const openers = ['info', 'recall', 'add', 'remove', 'compact', 'export'];
+  const openers = ['info', 'verify', 'recall', 'add', 'remove', 'compact', 'export'];
   it.each(openers)('%s exits 3 and changes nothing', (name) => {
     const bytes = readFileSync(index);
     bytes[70] ^= 4;
     const broken = write('broken.vic', bytes);
     const args = {
       info: [],
+      verify: [],
       recall: ['--queries', small, '--truth', TRUTH],
       add: ['--input', small],
       remove: ['--ids', write('ids.txt', '1\n')],

@@ -183,6 +183,11 @@ describe('add, remove and export', () => {
     expect(succeed(['remove', '--index', shrunk, '--ids', list])).toMatchObject({ removed: 0 });
   });
 
+  it('verify finds a whole file whole', () => {
+    expect(succeed(['verify', '--index', index]))
+      .toEqual({ ok: true, records: 1, bytes: readFileSync(index).length, rows: 2000 });
+  });
+
   it('compact leaves the same rows, and the same file where there is nothing to lose', () => {
     const compacted = file('compacted.vic');
     writeFileSync(compacted, readFileSync(index));

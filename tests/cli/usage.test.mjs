@@ -51,7 +51,6 @@ describe('wrong usage exits 2', () => {
   it.each([
     ['no command', []],
     ['an unknown command', ['serch', '--index', 'x']],
-    ['a command that is not offered yet', ['verify', '--index', 'x']],
     ['a missing option', ['build', '--input', BASE]],
     ['an unknown option', [...build, '--colour']],
     ['an option without its value', [...build, '--bits']],
