@@ -1,10 +1,10 @@
-// Saving a version and loading it: the payload of a storage image.
+// Saving a version and loading it, as a whole: the payload of a storage image. image_saver.hpp and
+// image_loader.hpp do it a slice at a time.
 //
 // Thread safety: save with a reader of one's own; load makes a new index.
 // I1: the payload is: options (40 bytes), from format version 2 on the calibration's origin (dim
 //     floats, padded to 8 bytes with zeros), then ids (u64), factors (3 floats) and packed rows of
 //     the live rows in slot order. Everything is little-endian.
-// I2: a payload is hostile until checked: sizes before allocation, factors before use.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/image_saver.hpp"
 #include "engine/reader.hpp"
 #include "vicinal/status.hpp"
 
@@ -24,6 +25,23 @@ class Image {
   // CORRUPT, VERSION, FULL. `memory_bytes_max`: the new index's budget, 0 for none.
   [[nodiscard]] static Result<std::shared_ptr<Core>> load(std::span<const std::byte> bytes,
                                                           std::uint64_t memory_bytes_max) noexcept;
+};
+
+// A version on its way out, a slice at a time: it is kept until this is destroyed.
+class ImageOut {
+ public:
+  // The version that the reader sees now. BUSY without a free slot, CLOSED, FULL.
+  [[nodiscard]] static Result<std::unique_ptr<ImageOut>> begin(ReaderCore& reader) noexcept;
+  // See ImageSaver.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return saver_.bytes(); }
+  // BAD_OPTION for less room than ImageSaver::kRoomBytesMin, CLOSED.
+  [[nodiscard]] Result<ImageSaver::Slice> next(std::span<std::byte> room) noexcept;
+
+ private:
+  ImageOut(std::unique_ptr<ReaderCore> snapshot, ImageSaver saver) noexcept
+      : snapshot_(std::move(snapshot)), saver_(std::move(saver)) {}
+  std::unique_ptr<ReaderCore> snapshot_;
+  ImageSaver saver_;
 };
 
 }  // namespace vicinal::engine

@@ -82,6 +82,7 @@ class ReaderCore {
 
  private:
   friend class Image;
+  friend class ImageOut;
   // A slot that stays in one version until it is destroyed, by whichever thread.
   struct FixedPin {
     FixedPin(std::shared_ptr<Core> owner, std::uint32_t number) noexcept;

@@ -3,7 +3,7 @@
 // Thread safety: pure functions.
 // I1: `open_image` gives the payload only if every byte of header and payload is as it was written.
 // I2: little-endian, the same bytes from every target.
-// I3: nothing outside this header and engine/image.cpp knows these bytes.
+// I3: nothing outside this header and engine/image*.cpp knows these bytes.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,13 @@ inline constexpr std::size_t kImageHeaderBytes = 64;
 inline constexpr std::uint32_t kImageVersionPlain = 1;
 inline constexpr std::uint32_t kImageVersion = 2;
 
+// What a header says of its payload.
+struct ImageHeader {
+  std::uint32_t version = 0;  // kImageVersionPlain..kImageVersion
+  std::uint64_t payload_bytes = 0;
+  std::uint64_t payload_checksum = 0;
+};
+
 struct ImagePayload {
   std::span<const std::byte> bytes;
   std::uint32_t version = 0;  // kImageVersionPlain..kImageVersion
@@ -27,6 +34,13 @@ struct ImagePayload {
 // Fills the first kImageHeaderBytes of `image`, whose rest is the payload.
 void seal_image(std::span<std::byte> image,
                 std::uint32_t version = kImageVersionPlain) noexcept;
+
+// For images in pieces: the first kImageHeaderBytes of one, and what they say.
+void write_header(std::span<std::byte, kImageHeaderBytes> bytes,
+                  const ImageHeader& header) noexcept;
+// As open_image, of the header alone: the payload is the caller's to compare.
+[[nodiscard]] Result<ImageHeader> read_header(
+    std::span<const std::byte, kImageHeaderBytes> bytes) noexcept;
 
 // The payload. CORRUPT: too short, foreign, truncated, longer than it says, or damaged.
 // VERSION(found, known): sealed by a newer format.

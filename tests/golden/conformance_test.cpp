@@ -185,6 +185,32 @@ class Conformance : public testing::Test {
   void TearDown() override { unsetenv("VICINAL_SIMD"); }
 };
 
+// Cases whose indexes lie beside the results as files that `save` wrote, and every later version
+// opens.
+constexpr struct {
+  const char* name;
+  const char* file;
+} kFiles[] = {{"3 bits, l2", "plain.vic"}, {"calibrated, 4 bits, removals", "calibrated.vic"}};
+
+TEST_F(Conformance, FilesAreWrittenAndOpenedToTheByte) {
+  for (const auto& [name, file] : kFiles) {
+    const auto* one = std::find_if(std::begin(kCases), std::end(kCases),
+                                   [&](const Case& at) { return at.name == std::string(name); });
+    ASSERT_NE(one, std::end(kCases)) << name;
+    const std::string path = std::string(VICINAL_TEST_DATA) + "/" + file;
+    const Index index = make_index(*one, 1000);
+    if (std::getenv("VICINAL_WRITE_GOLDEN") != nullptr) {
+      ASSERT_TRUE(index.save(path).ok());
+    }
+    const auto bytes = *index.to_bytes();
+    const std::string written(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    EXPECT_TRUE(read_file(path) == written) << path;
+    const auto opened = Index::open(path);
+    ASSERT_TRUE(opened.ok()) << path;
+    EXPECT_EQ(*opened->to_bytes(), bytes);
+  }
+}
+
 TEST_F(Conformance, EveryKernelGivesTheExpectedBits) {
   force_kernels("scalar");
   if (std::getenv("VICINAL_WRITE_GOLDEN") != nullptr) {

@@ -24,6 +24,8 @@ namespace vicinal {
 namespace engine {
 class Core;
 class HelperCore;
+class ImageLoader;
+class ImageOut;
 class Message;
 class ReaderCore;
 }  // namespace engine
@@ -133,6 +135,34 @@ class Filter {
   std::unique_ptr<search::IdFilter> filter_;
 };
 
+// The bytes of an index's file, a slice at a time: for those who may not wait for the whole, or
+// have no memory for it twice. Belongs to one thread at a time; keeps its version, as a snapshot
+// does.
+class Saver {
+ public:
+  static constexpr std::size_t kRoomBytesMin = std::size_t{128} << 10;
+  struct Slice {
+    std::uint64_t offset = 0;  // where in the file it belongs
+    std::size_t bytes = 0;     // 0: there is no more
+  };
+
+  Saver(Saver&&) noexcept;
+  Saver& operator=(Saver&&) noexcept;
+  ~Saver();
+
+  // Of the whole file.
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
+  // Fills `room`, at least kRoomBytesMin, with what comes next. Every byte of the file comes once,
+  // and last of all the one slice with offset 0: what was cut short before it is no file. CLOSED,
+  // BAD_OPTION.
+  [[nodiscard]] Result<Slice> next(std::span<std::byte> room);
+
+ private:
+  friend class Reader;
+  explicit Saver(std::unique_ptr<engine::ImageOut> out) noexcept;
+  std::unique_ptr<engine::ImageOut> out_;
+};
+
 // Searches without locks: one per thread. See the thread-safety note above.
 class Reader {
  public:
@@ -185,6 +215,9 @@ class Reader {
   [[nodiscard]] std::uint64_t sequence() { return count().sequence; }
   // A reader of one fixed version, until it is destroyed. From a snapshot: of the same version.
   [[nodiscard]] Reader snapshot();
+  // The file of the version that is newest now (of a snapshot's), slice by slice. BUSY when all
+  // reader slots are taken, CLOSED, FULL.
+  [[nodiscard]] Result<Saver> saver();
   // For bindings: this reader's user was ended in the middle of a call, and the caller has proof of
   // it. Gives back the slot (`reuse`: to be handed out again) and the share of the index, not the
   // memory of the reader's own. A time-out proves nothing and would free under a live reader.
@@ -396,12 +429,41 @@ class Index {
 
  private:
   friend class WeakIndex;
+  friend class Loader;
   explicit Index(std::shared_ptr<engine::Core> core, bool read_only) noexcept;
   Result<Receipt> write_rows(int kind, std::span<const std::uint64_t> ids,
                              std::span<const float> rows, const WriteOptions& options);
   Result<Receipt> write_part(int kind, std::span<const std::uint64_t> ids,
                              std::span<const float> rows, std::uint64_t first);
   std::shared_ptr<engine::Core> core_;
+  bool read_only_ = false;
+};
+
+// An index from the bytes of a file as they come, from the first to the last, in pieces of any
+// size. They are hostile until all have come: nobody sees the index before. Belongs to one thread
+// at a time.
+class Loader {
+ public:
+  // FULL.
+  [[nodiscard]] static Result<Loader> create(const OpenOptions& options = {});
+  Loader(Loader&&) noexcept;
+  Loader& operator=(Loader&&) noexcept;
+  ~Loader();
+
+  // CORRUPT, VERSION, FULL (before any row is read, where the head of the file tells). After an
+  // error every call answers with it.
+  Status take(std::span<const std::byte> bytes);
+  // After the last byte, once. CORRUPT when bytes are missing.
+  [[nodiscard]] Result<Index> finish();
+
+  // What the head of the file says of its length; 0 until it has come.
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
+  // The largest id of those that have come; 0 without any.
+  [[nodiscard]] std::uint64_t largest_id() const noexcept;
+
+ private:
+  Loader(std::unique_ptr<engine::ImageLoader> loader, bool read_only) noexcept;
+  std::unique_ptr<engine::ImageLoader> loader_;
   bool read_only_ = false;
 };
 
