@@ -35,4 +35,11 @@ EMSCRIPTEN_BINDINGS(vicinal) {
   function("vic_reader_has", &vic_reader_has);
   function("vic_reader_get", &vic_reader_get);
   function("vic_reader_refresh", &vic_reader_refresh);
+  function("vic_save_create", &vic_save_create);
+  function("vic_save_next", &vic_save_next);
+  function("vic_save_release", &vic_save_release);
+  function("vic_load_create", &vic_load_create);
+  function("vic_load_take", &vic_load_take);
+  function("vic_load_finish", &vic_load_finish);
+  function("vic_load_release", &vic_load_release);
 }

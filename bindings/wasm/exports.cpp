@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "c/batch_rows.hpp"
-#include "realms.hpp"
+#include "handles.hpp"
 #include "vicinal/vicinal.hpp"
 
 #define VIC_EXPORT(name) __attribute__((export_name(#name), used))
@@ -58,37 +58,6 @@ struct ReaderHandle {
   Batch batch = {};
 };
 static_assert(offsetof(MessageHandle, block) == 0 && offsetof(ReaderHandle, block) == 0);
-
-template <class T>
-T* at(vic_address address) noexcept {
-  return reinterpret_cast<T*>(address);
-}
-
-vic_address address_of(const void* object) noexcept {
-  return reinterpret_cast<vic_address>(object);
-}
-
-void store(StatusBlock* block, const Status& status) noexcept {
-  *block = {static_cast<std::uint32_t>(status.code()), 0, status.a(), status.b()};
-}
-
-std::uint32_t finish(StatusBlock* block, const Status& status) noexcept {
-  store(block, status);
-  return static_cast<std::uint32_t>(status.code());
-}
-
-// No handle, and why.
-vic_address refuse(StatusBlock* block, const Status& status) noexcept {
-  store(block, status);
-  return 0;
-}
-
-template <class T>
-T* allocate(std::uint64_t count) noexcept {
-  const std::uint64_t bytes = (count * sizeof(T) + 63) / 64 * 64;
-  if (bytes > 0x7fffffff) return nullptr;
-  return static_cast<T*>(std::aligned_alloc(64, static_cast<std::size_t>(bytes)));
-}
 
 void release_batch(Batch& batch) noexcept {
   std::free(batch.queries);
@@ -145,6 +114,20 @@ SearchOptions options_of(const ReaderHandle& handle) noexcept {
 }
 
 }  // namespace
+
+vic_address adopt(Index index, StatusBlock* status) noexcept {
+  auto* handle = new (std::nothrow) IndexHandle;
+  if (handle == nullptr) return refuse(status, Status(Code::full, sizeof(IndexHandle)));
+  handle->weak = index.weak();
+  handle->doorbell = index.doorbell();
+  handle->queue.emplace(index.write_queue());
+  handle->index.emplace(std::move(index));
+  store(status, Status());
+  return address_of(handle);
+}
+
+Reader& reader_of(vic_address reader) noexcept { return at<ReaderHandle>(reader)->reader; }
+
 }  // namespace vicinal::wasm
 
 using namespace vicinal::wasm;
@@ -172,17 +155,8 @@ VIC_EXPORT(vic_index_create) vic_address vic_index_create(vic_address options, v
   wanted.memory_bytes_max = block->memory_bytes_max;
   wanted.retired_bytes_max = block->retired_bytes_max;
   auto created = vicinal::Index::create(wanted);
-  store(at<StatusBlock>(status), created.status());
-  if (!created.ok()) return 0;
-  auto* handle = new (std::nothrow) IndexHandle;
-  if (handle == nullptr) {
-    return refuse(at<StatusBlock>(status), Status(Code::full, sizeof(IndexHandle)));
-  }
-  handle->weak = created->weak();
-  handle->doorbell = created->doorbell();
-  handle->queue.emplace(created->write_queue());
-  handle->index.emplace(std::move(created).value());
-  return address_of(handle);
+  if (!created.ok()) return refuse(at<StatusBlock>(status), created.status());
+  return adopt(std::move(created).value(), at<StatusBlock>(status));
 }
 
 VIC_EXPORT(vic_index_release) void vic_index_release(vic_address index) {

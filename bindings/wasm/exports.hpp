@@ -19,7 +19,7 @@
 namespace vicinal::wasm {
 
 using Address = std::uint32_t;
-inline constexpr std::uint32_t kAbiVersion = 6;
+inline constexpr std::uint32_t kAbiVersion = 7;
 
 struct StatusBlock {      // 24 bytes
   std::uint32_t code;     // 0
@@ -88,6 +88,27 @@ struct StatsBlock {              // vic_index_stats
   std::uint64_t searches_shared, chunks_helped;                                 // 136, 144
   std::uint32_t helpers;                                                        // 152
   std::uint32_t padding;                                                        // 156
+};
+
+struct SaveBlock {            // an index's file on its way out; 48 bytes
+  StatusBlock status;         // 0
+  std::uint64_t total_bytes;  // 24: of the file
+  std::uint64_t offset;       // 32: where the slice belongs in it
+  Address slice;              // 40: valid until the next call with this handle
+  std::uint32_t slice_bytes;  // 44: 0 behind the last
+};
+
+struct LoadBlock {            // an index on its way in; 72 bytes
+  StatusBlock status;         // 0
+  std::uint64_t total_bytes;  // 24: what the head of the file says; 0 until it has come
+  std::uint64_t largest_id;   // 32: of those that have come
+  std::uint64_t seed;         // 40: this and the next: out of finish
+  std::uint32_t dim;          // 48
+  std::uint32_t metric;       // 52
+  std::uint32_t bits;         // 56
+  Address room;               // 60: for the file's next bytes, at most
+  std::uint32_t room_bytes;   // 64: these many
+  std::uint32_t padding;      // 68
 };
 
 enum class MessageKind : std::uint32_t {
@@ -226,4 +247,24 @@ std::uint32_t vic_reader_has(vic_address reader);
 std::uint32_t vic_reader_get(vic_address reader);
 // Fills rows and sequence.
 std::uint32_t vic_reader_refresh(vic_address reader);
+
+// The file of the version that is newest now, which is kept until the release; from a snapshot: of
+// its version. status: StatusBlock. Returns the address of a SaveBlock, its handle; 0 on error:
+// BUSY, CLOSED, FULL.
+vic_address vic_save_create(vic_address reader, vic_address status);
+// Makes the next slice. Every byte of the file comes once, the slice with offset 0 last of all:
+// what was cut short before it is no file. CLOSED.
+std::uint32_t vic_save_next(vic_address save);
+void vic_save_release(vic_address save);
+
+// An index from a file's bytes, which are hostile until all have come. Of options only
+// memory_bytes_max is looked at; status: StatusBlock. Returns the address of a LoadBlock, its
+// handle; 0 on error: FULL.
+vic_address vic_load_create(vic_address options, std::uint32_t read_only, vic_address status);
+// Takes the first `bytes` of the room as the file's next ones. CORRUPT, VERSION, FULL; the first
+// error stays.
+std::uint32_t vic_load_take(vic_address load, std::uint32_t bytes);
+// After the last: as vic_index_create, with the reason in the block's status. Once.
+vic_address vic_load_finish(vic_address load);
+void vic_load_release(vic_address load);
 }

@@ -60,6 +60,16 @@ const LayoutEntry kLayout[] = {
     VICINAL_FIELD(StatsBlock, chunks_helped), VICINAL_FIELD(StatsBlock, helpers),
     VICINAL_END(StatsBlock),
 
+    VICINAL_FIELD(SaveBlock, status), VICINAL_FIELD(SaveBlock, total_bytes),
+    VICINAL_FIELD(SaveBlock, offset), VICINAL_FIELD(SaveBlock, slice),
+    VICINAL_FIELD(SaveBlock, slice_bytes), VICINAL_END(SaveBlock),
+
+    VICINAL_FIELD(LoadBlock, status), VICINAL_FIELD(LoadBlock, total_bytes),
+    VICINAL_FIELD(LoadBlock, largest_id), VICINAL_FIELD(LoadBlock, seed),
+    VICINAL_FIELD(LoadBlock, dim), VICINAL_FIELD(LoadBlock, metric),
+    VICINAL_FIELD(LoadBlock, bits), VICINAL_FIELD(LoadBlock, room),
+    VICINAL_FIELD(LoadBlock, room_bytes), VICINAL_END(LoadBlock),
+
     {nullptr, 0},
 };
 

@@ -2,6 +2,7 @@ export { VectorIndex } from './vector_index.js';
 export { VicinalError, type ErrorCode, type Landed } from './errors.js';
 export { Filter } from './filter.js';
 export type {
-  AsyncSearchOptions, Hit, Hits, Id, IndexOptions, LoadOptions, Metric, Queries, Reader, Receipt,
-  SearchOptions, SharedIndex, Snapshot, Stats, Vector, Vectors, WorkerLike, WriteOptions,
+  AsyncSearchOptions, Hit, Hits, Id, IndexOptions, LoadOptions, Metric, OpenOptions, OpenSource,
+  Queries, Reader, Receipt, SaveOptions, SaveTarget, SearchOptions, SharedIndex, Snapshot, Stats,
+  Vector, Vectors, WorkerLike, WriteOptions,
 } from './types.js';

@@ -1,7 +1,7 @@
 // The options of create, checked: everything wrong is told before anything is loaded.
 import { VicinalError, unsupported } from './errors.js';
 import type { IdKind } from './id_codec.js';
-import type { IndexOptions, LoadOptions, Metric } from './types.js';
+import type { IndexOptions, LoadOptions, Metric, OpenOptions } from './types.js';
 
 export const kDimMax = 16384;
 export const kDefaultBytes = 2 ** 30;
@@ -76,12 +76,38 @@ export function checkIndexOptions(options: IndexOptions): IndexShape {
   }
   if (!kMetrics.includes(metric)) throw badOption('metric', metric, "'cosine', 'ip' or 'l2'");
   if (!kBits.includes(bits)) throw badOption('bits', bits, '1, 2, 3, 4 or 8');
+  checkIds(ids);
+  checkLater(options);
+  return { dim, metric, bits, seed: checkSeed(seed), ids };
+}
+
+function checkIds(ids: unknown): asserts ids is IdKind {
   if (ids === 'string') throw unsupported("ids: 'string'");
   if (ids !== 'number' && ids !== 'bigint') {
     throw badOption('ids', ids, "'number', 'bigint' or 'string'");
   }
-  checkLater(options);
-  return { dim, metric, bits, seed: checkSeed(seed), ids };
+}
+
+/** Open options whose meaning is settled. */
+export interface OpenPlan extends LoadPlan {
+  readonly readOnly: boolean;
+  /** Of a file that does not exist yet. */
+  readonly create: IndexShape | undefined;
+  readonly ids: IdKind;
+}
+
+/** BAD_OPTION, UNSUPPORTED. */
+export function checkOpenOptions(options: OpenOptions): OpenPlan {
+  const plan = checkLoadOptions(options);
+  const { readOnly = false, create } = options;
+  if (typeof readOnly !== 'boolean') throw badOption('readOnly', readOnly, 'a boolean');
+  const shape = create === undefined ? undefined : checkIndexOptions(create);
+  const ids: unknown = options.ids ?? shape?.ids ?? 'number';
+  checkIds(ids);
+  if (shape && shape.ids !== ids && create?.ids !== undefined) {
+    throw badOption('ids', ids, `as in create, '${shape.ids}'`);
+  }
+  return { ...plan, readOnly, create: shape && { ...shape, ids }, ids };
 }
 
 function checkSimd(simd: unknown): Simd {

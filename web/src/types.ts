@@ -84,6 +84,44 @@ export interface LoadOptions {
   backend?: 'auto' | 'wasm' | 'native';
 }
 
+/** Where an index's bytes are. */
+export type OpenSource =
+  | string | URL | Uint8Array | ArrayBuffer | Blob | Response | ReadableStream<Uint8Array>
+  | FileSystemFileHandle;
+
+/** Where they are to be. */
+export type SaveTarget = string | URL | FileSystemFileHandle;
+
+export interface OpenOptions extends LoadOptions {
+  /** Default false. true: every write is READ_ONLY, and no worker is started for writes. */
+  readOnly?: boolean;
+  /**
+   * For a path, an address or a file handle: the index to begin with when there is no such file
+   * yet. It is empty, and the file is made by `save`. Without effect where there is one, whose
+   * `dim`, `metric`, `bits` and `seed` hold.
+   */
+  create?: IndexOptions;
+  /**
+   * The kind of id that results carry, which a file does not tell. Default that of `create`, or
+   * 'number': then a file with an id above 2^53 - 1 is BAD_ID.
+   */
+  ids?: 'number' | 'bigint';
+  /** Stops the opening: ABORTED, nothing made. */
+  signal?: AbortSignal;
+  /**
+   * Bytes of the index that have arrived, not those of the WebAssembly file. `totalBytes` as soon
+   * as it is known. What it throws stops the opening, which rejects with it.
+   */
+  onProgress?(p: { loadedBytes: number; totalBytes?: number }): void;
+}
+
+export interface SaveOptions {
+  /** Stops the save before it has replaced anything: ABORTED. */
+  signal?: AbortSignal;
+  /** Bytes written so far. What it throws stops the save, which rejects with it. */
+  onProgress?(p: { done: number; total: number }): void;
+}
+
 export interface WriteOptions {
   /** Stops the write as long as it is not committed: ABORTED, nothing changed but see `atomic`. */
   signal?: AbortSignal;

@@ -3,15 +3,20 @@ import type { Applier, Helpers, Home } from './backend/home.js';
 import { attachHome, openHome } from './backend/open_home.js';
 import { kAbiVersion } from './backend/blocks.js';
 import type { HeapHandle } from './backend/thread_instance.js';
-import { VicinalError, throwIfAborted, unsupported } from './errors.js';
+import { VicinalError, abortable, throwIfAborted, unsupported } from './errors.js';
 import { packIds, type IdWords } from './id_codec.js';
+import type { ByteSource } from './files/byte_source.js';
+import { MemorySink, saveTo, type ByteSink } from './files/byte_sink.js';
+import { loadIndex } from './files/load_index.js';
+import { openSource, sinkAt } from './files/places.js';
 import {
-  badOption, checkIndexOptions, checkLoadOptions, type IndexShape,
+  badOption, checkIndexOptions, checkLoadOptions, checkOpenOptions, type IndexShape, type OpenPlan,
 } from './index_options.js';
 import { workerAddress } from './platform/worker_port.js';
 import { IndexReader, type ReaderParts } from './read/index_reader.js';
 import type {
-  Id, IndexOptions, LoadOptions, Reader, Receipt, SharedIndex, Vectors, WriteOptions,
+  Id, IndexOptions, LoadOptions, OpenOptions, OpenSource, Reader, Receipt, SaveOptions, SaveTarget,
+  SharedIndex, Vectors, WriteOptions,
 } from './types.js';
 import { flatRows, rowSource, type RowSource } from './vector_input.js';
 import { WriteQueue, type Write, type WriteOutcome } from './write/write_queue.js';
@@ -27,9 +32,15 @@ interface SharedParts extends SharedIndex {
 
 interface IndexParts extends ReaderParts {
   readonly queue: WriteQueue;
-  readonly applier: Applier;
+  /** None of an index that is opened for reading. */
+  readonly applier: Applier | undefined;
   readonly helpers: Helpers;
   readonly worker: string | undefined;
+}
+
+interface IndexMade {
+  readonly index: Handle;
+  readonly shape: IndexShape;
 }
 
 /**
@@ -46,6 +57,8 @@ interface IndexParts extends ReaderParts {
 export class VectorIndex extends IndexReader {
   readonly #parts: IndexParts;
   #closing: Promise<void> | undefined;
+  /** Under way. */
+  readonly #saves = new Set<Promise<void>>();
 
   private constructor(parts: IndexParts) {
     super(parts);
@@ -61,24 +74,73 @@ export class VectorIndex extends IndexReader {
   static async create(options: IndexOptions, load: LoadOptions = {}): Promise<VectorIndex> {
     const shape = checkIndexOptions(options);
     const plan = checkLoadOptions(load);
-    const worker = workerAddress(load.worker)?.href;
+    workerAddress(load.worker);  // told before anything is loaded
     const home = await openHome(plan, load);
-    home.enter();
+    const make = async (): Promise<IndexMade> =>
+      ({ index: home.backend.createIndex(shape, plan.maxBytes), shape });
+    return VectorIndex.#begin(home, load, { ...plan, readOnly: false }, make);
+  }
+
+  /**
+   * An index from the bytes of a file, as `save`, `toBytes` and the command line write it. They go
+   * straight into the index's memory, a slice at a time. A string or URL is a path or file URL in
+   * Node, else an address to fetch; 'opfs:NAME' is a file of the origin's private file system. The
+   * file is not kept open, and nothing is written to it but by `save`. Options of the index come
+   * from the file. Bytes in memory that change before the promise is settled are
+   * CORRUPT.
+   * @returns a promise that rejects, nothing made, with CORRUPT, VERSION (a newer format), FULL
+   *   (`maxBytes`), IO (no such file, unreadable, a stream that failed, and as `create`), BAD_ID
+   *   (see `ids`), BAD_OPTION, UNSUPPORTED, ABORTED; whatever onProgress throws.
+   */
+  static async open(source: OpenSource, options: OpenOptions = {}): Promise<VectorIndex> {
+    const plan = checkOpenOptions(options);
+    const { onProgress, signal, ...load } = options;
+    workerAddress(load.worker);
+    throwIfAborted(signal);
+    const bytes = await sourceOf(source, signal, plan);
+    try {
+      const home = await openHome(plan, signal ? { ...load, signal } : load);
+      return await VectorIndex.#begin(home, options, plan, async () => {
+        if (!bytes) {
+          const shape = plan.create!;
+          return { index: home.backend.createIndex(shape, plan.maxBytes), shape };
+        }
+        const told = onProgress && { onProgress: onProgress.bind(options) };
+        const stop = signal && { signal };
+        const { index, shape } =
+          await loadIndex(home.backend, bytes, { ...plan, ...told, ...stop });
+        return { index, shape: { ...shape, ids: plan.ids } };
+      });
+    } finally {
+      await bytes?.cancel().catch(() => undefined);
+    }
+  }
+
+  /** The index that `make` makes, with all that belongs to it, or nothing. */
+  static async #begin(
+    home: Home, load: LoadOptions, plan: Pick<OpenPlan, 'readOnly' | 'helpers'>,
+    make: () => Promise<IndexMade>,
+  ): Promise<VectorIndex> {
     const { backend } = home;
+    home.enter();
     let index: Handle = 0;
     let handle: Handle = 0;
     let applier: Applier | undefined;
     let helpers: Helpers | undefined;
     let made: VectorIndex;
     try {
-      index = backend.createIndex(shape, plan.maxBytes);
+      const worker = workerAddress(load.worker)?.href;
+      const { shape, ...found } = await make();
+      index = found.index;
       handle = backend.openReader(index);
       const queue = new WriteQueue(backend, index, shape.dim, home.encoder);
-      applier = await home.startWriter(index, load.worker, {
-        onApplied: () => queue.settle(),
-        onDeath: (error) => queue.die(error),
-      }, load.signal);
-      queue.setApplier(applier);
+      if (!plan.readOnly) {
+        applier = await home.startWriter(index, load.worker, {
+          onApplied: () => queue.settle(),
+          onDeath: (error) => queue.die(error),
+        }, load.signal);
+        queue.setApplier(applier);
+      }
       helpers = await home.startHelpers(index, plan.helpers, load.signal);
       const family = new Set<IndexReader>();
       made = new VectorIndex(
@@ -91,15 +153,6 @@ export class VectorIndex extends IndexReader {
     if (load.signal?.aborted) await made.close();
     throwIfAborted(load.signal);
     return made;
-  }
-
-  /** Not in this version: UNSUPPORTED. */
-  static open(
-    _source: string | URL | Uint8Array | ArrayBuffer | Blob | Response
-      | ReadableStream<Uint8Array> | FileSystemFileHandle,
-    _load?: LoadOptions & { readOnly?: boolean; create?: IndexOptions },
-  ): Promise<VectorIndex> {
-    return Promise.reject(unsupported('open'));
   }
 
   /**
@@ -146,7 +199,7 @@ export class VectorIndex extends IndexReader {
   async remove(
     ids: ArrayLike<Id> | ArrayLike<string>, options: WriteOptions = {},
   ): Promise<Receipt & { removed: number }> {
-    this.#parts.queue.check();
+    this.#check();
     const checked = checkWriteOptions(options);
     const words = packIds(ids, this.#parts.shape.ids);
     const receipt = await this.#write('remove', words, undefined, checked);
@@ -155,7 +208,7 @@ export class VectorIndex extends IndexReader {
 
   /** Removes every row that the writes before have left. */
   async clear(options: WriteOptions = {}): Promise<Receipt> {
-    this.#parts.queue.check();
+    this.#check();
     return this.#write('clear', kNoIds, undefined, checkWriteOptions(options));
   }
 
@@ -172,7 +225,7 @@ export class VectorIndex extends IndexReader {
    */
   async calibrate(sample: Float32Array, options: WriteOptions = {}): Promise<Receipt> {
     const { queue, shape } = this.#parts;
-    queue.check();
+    this.#check();
     const checked = checkWriteOptions(options);
     if (shape.metric === 'ip') throw unsupported("calibrate for metric 'ip'");
     const { rows, count } = flatRows(sample, shape.dim, 'sample');
@@ -191,7 +244,7 @@ export class VectorIndex extends IndexReader {
    *   began), FULL, BUSY, CLOSED, IO.
    */
   async compact(options: WriteOptions = {}): Promise<Receipt> {
-    this.#parts.queue.check();
+    this.#check();
     return this.#write('compact', kNoIds, undefined, checkWriteOptions(options));
   }
 
@@ -219,20 +272,34 @@ export class VectorIndex extends IndexReader {
     return parts;
   }
 
-  /** Not in this version: UNSUPPORTED. */
-  save(_target: string | FileSystemFileHandle, _options?: WriteOptions): Promise<void> {
-    return Promise.reject(unsupported('save'));
+  /**
+   * Writes the index to a file: what writes of earlier calls have made of it, as one version.
+   * Searches and later writes go on meanwhile. `target`: in Node a path or file URL; 'opfs:NAME',
+   * a file of the origin's private file system; or a file handle. The old file is replaced in one
+   * step, whatever happens: in Node when the new one is on the disk.
+   * @returns a promise that rejects, the old file untouched, with IO, FULL, BUSY (no reader slot),
+   *   UNSUPPORTED (the platform cannot write there), BAD_OPTION, ABORTED, CLOSED; whatever
+   *   onProgress throws.
+   */
+  async save(target: SaveTarget, options: SaveOptions = {}): Promise<void> {
+    this.#parts.queue.checkOpen();
+    const checked = checkSaveOptions(options);
+    return this.#save(sinkAt(target), checked);
   }
 
-  /** Not in this version: UNSUPPORTED. */
-  toBytes(_options?: WriteOptions): Promise<Uint8Array> {
-    return Promise.reject(unsupported('toBytes'));
+  /** The bytes that `save` would write, in memory of their own. Errors as `save`. */
+  async toBytes(options: SaveOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    this.#parts.queue.checkOpen();
+    const checked = checkSaveOptions(options);
+    let sink: MemorySink | undefined;
+    await this.#save(async (totalBytes) => sink = new MemorySink(totalBytes), checked);
+    return sink!.bytes;
   }
 
   /**
    * Ends the index: later calls, also of its snapshots and of readers in other workers, are CLOSED.
-   * Resolves when the writes of earlier calls have their outcomes and the writer has gone. The
-   * memory is given back when the readers in other workers have closed, too.
+   * Resolves when the writes and saves of earlier calls have their outcomes and the writer has
+   * gone. The memory is given back when the readers in other workers have closed, too.
    */
   override close(): Promise<void> {
     return this.#closing ??= this.#end();
@@ -242,7 +309,8 @@ export class VectorIndex extends IndexReader {
     const { home, index, queue, applier, helpers, family } = this.#parts;
     this.seal();
     await queue.close();
-    await applier.stop();
+    await Promise.allSettled(this.#saves);
+    await applier?.stop();
     family.delete(this);
     await Promise.all(Array.from(family, (reader) => reader.close()));
     await helpers.stop();
@@ -251,11 +319,28 @@ export class VectorIndex extends IndexReader {
     await super.close();
   }
 
+  /** CLOSED, READ_ONLY, or what has ended the writer. */
+  #check(): void {
+    const { queue, applier } = this.#parts;
+    queue.check();
+    if (!applier) throw new VicinalError('READ_ONLY', 'the index was opened with readOnly: true');
+  }
+
+  #save(open: (totalBytes: number) => Promise<ByteSink>, options: SaveOptions): Promise<void> {
+    const { home, handle, queue } = this.#parts;
+    throwIfAborted(options.signal);
+    const save = abortable(queue.flush(), options.signal)
+      .then(() => saveTo(home.backend, handle, open, options))
+      .finally(() => this.#saves.delete(save));
+    this.#saves.add(save);
+    return save;
+  }
+
   #writeRows(
     kind: 'add' | 'upsert', ids: unknown, vectors: Vectors, options: WriteOptions,
   ): Promise<Receipt> {
-    const { queue, shape } = this.#parts;
-    queue.check();
+    const { shape } = this.#parts;
+    this.#check();
     const checked = checkWriteOptions(options);
     const words = packIds(ids, shape.ids);
     const rows = rowSource(vectors, words.length / 2, shape.dim);
@@ -298,6 +383,33 @@ function checkWriteOptions(options: WriteOptions): CheckedOptions {
   return {
     atomic, signal, onProgress: onProgress && ((progress) => onProgress.call(options, progress)),
   };
+}
+
+function checkSaveOptions(options: SaveOptions): SaveOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw badOption('save options', options, 'an object');
+  }
+  const { signal, onProgress } = options;
+  return {
+    ...(signal && { signal }), ...(onProgress && { onProgress: onProgress.bind(options) }),
+  };
+}
+
+/** A file's bytes; undefined where it is still to be made. IO, ABORTED. */
+async function sourceOf(
+  source: OpenSource, signal: AbortSignal | undefined, plan: OpenPlan,
+): Promise<ByteSource | undefined> {
+  const orNew = plan.create !== undefined && !plan.readOnly;
+  const found = Promise.resolve(openSource(source, signal, orNew));
+  try {
+    const bytes = await abortable(found, signal);
+    if (bytes || orNew) return bytes;
+  } catch (error) {
+    // One that comes late is of no use.
+    found.then((late) => late?.cancel()).catch(() => undefined);
+    throw error;
+  }
+  throw new VicinalError('IO', `${String(source)}: there is no such file`);
 }
 
 function toReceipt({ sequence, affected }: WriteOutcome): Receipt {

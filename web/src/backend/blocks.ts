@@ -4,7 +4,7 @@
 //     every name and every offset when a module is loaded.
 import { VicinalError } from '../errors.js';
 
-export const kAbiVersion = 6;
+export const kAbiVersion = 7;
 
 export const kStatus = { code: 0, a: 8, b: 16, bytes: 24 } as const;
 
@@ -33,12 +33,21 @@ export const kStats = {
   chunksHelped: 144, helpers: 152, bytes: 160,
 } as const;
 
+export const kSave = {
+  status: 0, totalBytes: 24, offset: 32, slice: 40, sliceBytes: 44, bytes: 48,
+} as const;
+
+export const kLoad = {
+  status: 0, totalBytes: 24, largestId: 32, seed: 40, dim: 48, metric: 52, bits: 56, room: 60,
+  roomBytes: 64, bytes: 72,
+} as const;
+
 export const kMessageKinds = {
   add: 0, upsert: 1, remove: 2, clear: 3, calibrate: 4, compact: 5,
 } as const;
 
 /** In the order of vic_block_layout. */
-const kBlocks = [kStatus, kOptions, kMessage, kReader, kStats];
+const kBlocks = [kStatus, kOptions, kMessage, kReader, kStats, kSave, kLoad];
 
 /** What vic_block_layout lists: fields and their offsets, each block ending with its size. */
 export const kLayout: readonly string[] = kBlocks.flatMap((block) => Object.entries(block)

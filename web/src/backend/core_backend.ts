@@ -53,6 +53,20 @@ export interface CoreStats {
   readonly kernel: string;
 }
 
+/** An index that came from a file, and what the file says of it. */
+export interface LoadedIndex {
+  readonly index: Handle;
+  readonly shape: Omit<IndexShape, 'ids'>;
+  /** 0 without rows. */
+  readonly largestId: bigint;
+}
+
+/** Some bytes of a file, and where in it they belong. */
+export interface FileSlice {
+  readonly offset: number;
+  readonly bytes: Uint8Array;
+}
+
 export interface CoreBackend {
   readonly threads: boolean;
 
@@ -117,4 +131,24 @@ export interface CoreBackend {
   has(reader: Handle, id: IdWords): boolean;
   get(reader: Handle, id: IdWords, dim: number): Float32Array | undefined;
   refresh(reader: Handle): { rows: number; sequence: number };
+
+  /** The file of the version that `reader` sees now, which is kept until releaseSave. */
+  createSave(reader: Handle): Handle;
+  /** Of the whole file. */
+  saveBytes(save: Handle): number;
+  /** Undefined behind the last. Every byte comes once; those at 0 last of all. */
+  nextSlice(save: Handle): FileSlice | undefined;
+  releaseSave(save: Handle): void;
+
+  /** An index in the making, from a file's bytes in their order. FULL. */
+  createLoad(memoryBytesMax: number, readOnly: boolean): Handle;
+  /** Room for the file's next bytes: fill some of it, then take them. */
+  loadRoom(load: Handle): Uint8Array;
+  /** CORRUPT, VERSION, FULL. */
+  takeBytes(load: Handle, bytes: number): void;
+  /** How long the file's head says that it is; 0 until that has come. */
+  loadBytes(load: Handle): number;
+  /** Behind the last bytes. CORRUPT, FULL. */
+  finishLoad(load: Handle): LoadedIndex;
+  releaseLoad(load: Handle): void;
 }

@@ -12,6 +12,8 @@ export const kCoreFunctions = [
   'vic_reader_filter_create', 'vic_reader_filter_release',
   'vic_reader_search', 'vic_reader_batch_buffer', 'vic_reader_search_batch',
   'vic_reader_has', 'vic_reader_get', 'vic_reader_refresh',
+  'vic_save_create', 'vic_save_next', 'vic_save_release',
+  'vic_load_create', 'vic_load_take', 'vic_load_finish', 'vic_load_release',
 ] as const;
 
 /** Of the shared-memory module only. */

@@ -10,10 +10,10 @@ import type { IdWords } from '../id_codec.js';
 import { kMetrics, type IndexShape } from '../index_options.js';
 import type { SearchRequest } from '../search_options.js';
 import {
-  checkAbi, kMessage, kMessageKinds, kOptions, kReader, kStats, kStatus,
+  checkAbi, kLoad, kMessage, kMessageKinds, kOptions, kReader, kSave, kStats, kStatus,
 } from './blocks.js';
 import type {
-  CoreBackend, CoreStats, Handle, MessageKind, MessageOutcome,
+  CoreBackend, CoreStats, FileSlice, Handle, LoadedIndex, MessageKind, MessageOutcome,
 } from './core_backend.js';
 import type { CoreExports, ThreadExports } from './core_exports.js';
 
@@ -62,16 +62,12 @@ export class WasmBackend implements CoreBackend {
   }
 
   createIndex(shape: IndexShape, memoryBytesMax: number): Handle {
-    this.#look();
-    const at = this.#scratch;
-    this.#words.fill(0, at >>> 2, (at + kScratchBytes) >>> 2);
+    const at = this.#putBudget(memoryBytesMax);
     this.#set(at + kOptions.dim, shape.dim);
     this.#set(at + kOptions.metric, kMetrics.indexOf(shape.metric));
     this.#set(at + kOptions.bits, shape.bits);
     this.#set(at + kOptions.seed, Number(shape.seed & 0xffff_ffffn));
     this.#set(at + kOptions.seed + 4, Number(shape.seed >> 32n));
-    this.#set(at + kOptions.memoryBytesMax, memoryBytesMax % kWord);
-    this.#set(at + kOptions.memoryBytesMax + 4, Math.floor(memoryBytesMax / kWord));
     return this.#made(this.#core.vic_index_create(at, at + kScratchStatus));
   }
 
@@ -296,6 +292,77 @@ export class WasmBackend implements CoreBackend {
       rows: this.#wide(reader + kReader.rows),
       sequence: this.#wide(reader + kReader.sequence),
     };
+  }
+
+  createSave(reader: Handle): Handle {
+    return this.#made(this.#core.vic_save_create(reader, this.#scratch + kScratchStatus));
+  }
+
+  saveBytes(save: Handle): number {
+    this.#look();
+    return this.#wide(save + kSave.totalBytes);
+  }
+
+  nextSlice(save: Handle): FileSlice | undefined {
+    if (this.#core.vic_save_next(save) !== 0) throw statusError(this.#status(save + kSave.status));
+    this.#look();
+    const length = this.#get(save + kSave.sliceBytes);
+    if (length === 0) return undefined;
+    const bytes = new Uint8Array(this.#buffer!, this.#get(save + kSave.slice), length);
+    return { offset: this.#wide(save + kSave.offset), bytes };
+  }
+
+  releaseSave(save: Handle): void {
+    this.#core.vic_save_release(save);
+  }
+
+  createLoad(memoryBytesMax: number, readOnly: boolean): Handle {
+    const at = this.#putBudget(memoryBytesMax);
+    return this.#made(this.#core.vic_load_create(at, readOnly ? 1 : 0, at + kScratchStatus));
+  }
+
+  loadRoom(load: Handle): Uint8Array {
+    this.#look();
+    const begin = this.#get(load + kLoad.room);
+    return new Uint8Array(this.#buffer!, begin, this.#get(load + kLoad.roomBytes));
+  }
+
+  takeBytes(load: Handle, bytes: number): void {
+    if (this.#core.vic_load_take(load, bytes) !== 0) {
+      throw statusError(this.#status(load + kLoad.status));
+    }
+  }
+
+  loadBytes(load: Handle): number {
+    this.#look();
+    return this.#wide(load + kLoad.totalBytes);
+  }
+
+  finishLoad(load: Handle): LoadedIndex {
+    const index = this.#core.vic_load_finish(load) >>> 0;
+    if (index === 0) throw statusError(this.#status(load + kLoad.status));
+    this.#look();
+    const shape = {
+      dim: this.#get(load + kLoad.dim),
+      metric: kMetrics[this.#get(load + kLoad.metric)]!,
+      bits: this.#get(load + kLoad.bits),
+      seed: this.#bigint(load + kLoad.seed),
+    };
+    return { index, shape, largestId: this.#bigint(load + kLoad.largestId) };
+  }
+
+  releaseLoad(load: Handle): void {
+    this.#core.vic_load_release(load);
+  }
+
+  /** A budget in an options block that is else empty: its address. */
+  #putBudget(memoryBytesMax: number): number {
+    this.#look();
+    const at = this.#scratch;
+    this.#words.fill(0, at >>> 2, (at + kScratchBytes) >>> 2);
+    this.#set(at + kOptions.memoryBytesMax, memoryBytesMax % kWord);
+    this.#set(at + kOptions.memoryBytesMax + 4, Math.floor(memoryBytesMax / kWord));
+    return at;
   }
 
   /** What a search is asked for but its query; the views are new behind it. */
