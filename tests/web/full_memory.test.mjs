@@ -109,6 +109,43 @@ function write(backend, index, kind, first) {
   }
 }
 
+/** What a save writes. */
+function fileOf(backend, reader) {
+  const save = backend.createSave(reader);
+  const file = new Uint8Array(backend.saveBytes(save));
+  for (let slice = backend.nextSlice(save); slice; slice = backend.nextSlice(save)) {
+    file.set(slice.bytes, slice.offset);
+  }
+  backend.releaseSave(save);
+  return file;
+}
+
+function fileCalls(backend, reader) {
+  const file = fileOf(backend, reader);
+  return {
+    save() {
+      const save = backend.createSave(reader);
+      try {
+        while (backend.nextSlice(save) !== undefined);
+        return true;
+      } finally {
+        backend.releaseSave(save);
+      }
+    },
+    load() {
+      const load = backend.createLoad(2 ** 24, false);
+      try {
+        backend.loadRoom(load).set(file);
+        backend.takeBytes(load, file.length);
+        backend.releaseIndex(backend.finishLoad(load).index);
+        return true;
+      } finally {
+        backend.releaseLoad(load);
+      }
+    },
+  };
+}
+
 /** Every call that may allocate, by name; each gives back what it has made. */
 function calls(backend, index, reader) {
   const filter = wordsOf(range(5000));
@@ -166,6 +203,7 @@ function calls(backend, index, reader) {
         backend.closeReader(fresh);
       }
     },
+    ...fileCalls(backend, reader),
     stats: () => backend.stats(index),
     refresh: () => backend.refresh(reader),
     has: () => backend.has(reader, wordsOf([3])),

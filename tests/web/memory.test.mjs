@@ -104,6 +104,49 @@ test('writes that are refused give their memory back', async () => {
   await narrow.close();
 });
 
+test('openings and saves, done or stopped, give their memory back', async () => {
+  const count = 8000;  // 2 MB in a memory of 16
+  const index = await VectorIndex.create({ dim, bits: 8 }, load);
+  await index.add(range(count), randomRows(1, count, dim));
+  const bytes = await index.toBytes();
+  const query = row(randomRows(1, 1, dim), dim, 0);
+  const thrown = new Error('stopped');
+  const stopAt = (share) => ({
+    onProgress({ loadedBytes, done }) {
+      if ((loadedBytes ?? done) > share * bytes.length) throw thrown;
+    },
+  });
+  for (let i = 0; i < 40; ++i) {
+    const damaged = bytes.slice();
+    damaged[Math.floor(((i + 0.5) / 40) * bytes.length)] ^= 1;
+    expect((await errorOf(() => VectorIndex.open(damaged, load))).code).toBe('CORRUPT');
+    const stop = stopAt((i % 8) / 9);
+    expect(await errorOf(() => VectorIndex.open(bytes, { ...load, ...stop }))).toBe(thrown);
+    expect(await errorOf(() => index.toBytes(stop))).toBe(thrown);
+  }
+  for (let i = 0; i < 10; ++i) {
+    const opened = await VectorIndex.open(bytes, { ...load, readOnly: i % 2 === 0 });
+    expect(opened.search(query).ids[0]).toBe(0);
+    await opened.toBytes();
+    await opened.close();
+  }
+  await index.close();
+});
+
+test('negative control: what is opened and stays open fills the memory', async () => {
+  const index = await VectorIndex.create({ dim, bits: 8 }, load);
+  await index.add(range(8000), randomRows(1, 8000, dim));
+  const bytes = await index.toBytes();
+  const open = [index];
+  const error = await errorOf(async () => {
+    for (;;) open.push(await VectorIndex.open(bytes, { ...load, readOnly: true }));
+  });
+  expect(error.code).toBe('FULL');
+  expect(open.length).toBeGreaterThan(2);
+  expect(open.length).toBeLessThan(10);
+  await Promise.all(open.map((one) => one.close()));
+});
+
 test('filters of any size give their memory back', async () => {
   const index = await VectorIndex.create({ dim: 4 }, load);
   await index.add([5], [[1, 2, 3, 4]]);

@@ -409,7 +409,8 @@ async function sourceOf(
     found.then((late) => late?.cancel()).catch(() => undefined);
     throw error;
   }
-  throw new VicinalError('IO', `${String(source)}: there is no such file`);
+  const { name = String(source) } = source as { name?: string };
+  throw new VicinalError('IO', `${name}: there is no such file`);
 }
 
 function toReceipt({ sequence, affected }: WriteOutcome): Receipt {

@@ -146,6 +146,8 @@ TEST(FailingMemory, AnIndexAReaderAnImageThatCannotBeMadeIsFullAndLeaksNothing) 
       if (!vector.ok()) return full(vector.status());
       const Snapshot snapshot = reader.snapshot();
       if (!snapshot.status().ok()) return full(snapshot.status());
+      const auto saver = reader.saver();
+      if (!saver.ok()) return full(saver.status());
       const auto bytes = made->to_bytes();
       if (!bytes.ok()) return full(bytes.status());
       const auto loaded = Index::from_bytes(*bytes);
