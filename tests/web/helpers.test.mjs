@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { backends, create, errorOf, plain } from './support/backends.mjs';
 import { range } from './support/random.mjs';
-import { catchWorkers } from './support/workers.mjs';
+import { catchPosts, catchWorkers } from './support/workers.mjs';
 
 const dim = 256;
 const count = 8192;
@@ -101,6 +101,31 @@ describe('an index with helpers', () => {
     await index.close();
     expect((await errorOf(() => index.searchBatch(rowsOf(1, 1)))).code).toBe('CLOSED');
   });
+});
+
+test('a creation that is given up while helpers start tells none of them of the index', async () => {
+  const posted = await catchPosts('help');
+  const writers = await catchPosts('write');
+  // Given up in the very moment in which the helpers' start begins to listen for it: the writer's,
+  // which has its job by then, has listened before.
+  const controller = new AbortController();
+  const { signal } = controller;
+  let listeners = 0;
+  signal.addEventListener = (...args) => {
+    AbortSignal.prototype.addEventListener.apply(signal, args);
+    if (writers.length > 0 && ++listeners === 2) controller.abort();
+  };
+  const { workers } = await catchWorkers(async () => {
+    const error = await errorOf(() => create({ dim }, { ...load, threads: 2, signal }));
+    expect(error.code).toBe('ABORTED');
+    // Another index, made of the same memory, whose helpers start afterwards.
+    const index = await create({ dim }, { ...load, threads: 1 });
+    await index.add([1], rowsOf(1, 1));
+    expect(index.stats().helpers).toBe(1);
+  });
+  expect(listeners).toBe(2);
+  expect(workers.length).toBeGreaterThanOrEqual(3);
+  expect(posted.length).toBe(1);
 });
 
 test('helpers are as many as there may be, or none where there are no threads', async () => {

@@ -131,7 +131,10 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
   if (!signal) return promise;
   return new Promise<T>((resolve, reject) => {
     const abort = (): void => reject(abortedError(signal));
-    if (signal.aborted) return abort();
+    if (signal.aborted) {
+      promise.catch(() => undefined);  // nobody waits for it
+      return abort();
+    }
     signal.addEventListener('abort', abort, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
   });

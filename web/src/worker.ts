@@ -32,10 +32,13 @@ async function write(job: Message<'write'>, post: Post): Promise<void> {
 async function help(job: Message<'help'>, post: Post): Promise<void> {
   const instance = await ThreadInstance.attach(job.heap);
   const { backend, words } = instance;
-  const helper = backend.openHelper(job.index);
-  post({ vicinal: 'ready', life: instance.lockedLife });
-  while (Atomics.load(words, job.control >>> 2) === 0) backend.help(helper, kSleepMs * 1000);
-  backend.closeHelper(helper);
+  const toldToStop = (): boolean => Atomics.load(words, job.control >>> 2) !== 0;
+  if (!toldToStop()) {
+    const helper = backend.openHelper(job.index);
+    post({ vicinal: 'ready', life: instance.lockedLife });
+    while (!toldToStop()) backend.help(helper, kSleepMs * 1000);
+    backend.closeHelper(helper);
+  }
   instance.leave();
   post({ vicinal: 'stopped' });
 }

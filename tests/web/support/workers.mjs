@@ -74,22 +74,27 @@ export async function catchWorker(run = async () => undefined) {
  * The writers that this realm starts from now on, to the end of the test.
  * @param each called with each of them, but for the first `kept`.
  */
-export async function catchWriters(each = () => undefined, kept = 0) {
+export function catchWriters(each, kept = 0) {
+  return catchPosts('write', each, kept);
+}
+
+/** As catchWriters, the workers that this realm gives a job of that kind. */
+export async function catchPosts(kind, each = () => undefined, kept = 0) {
   const { Worker } = inNode
     ? await import(/* @vite-ignore */ 'node:worker_threads') : globalThis;
   const { prototype } = Worker;
   const post = prototype.postMessage;
-  const writers = [];
+  const caught = [];
   prototype.postMessage = function postMessage(message, ...more) {
     post.call(this, message, ...more);
-    if (message?.vicinal !== 'write') return;
-    writers.push(this);
-    if (writers.length > kept) each(this);
+    if (message?.vicinal !== kind) return;
+    caught.push(this);
+    if (caught.length > kept) each(this);
   };
   onTestFinished(() => {
     prototype.postMessage = post;
   });
-  return writers;
+  return caught;
 }
 
 /** Every worker that this realm starts while `run(workers)` runs, and what that came to. */

@@ -1,14 +1,16 @@
 // Workers that help the long searches of one index: each sleeps in the core until a search asks.
 //
-// I1: a worker touches the index between 'ready' and 'stopped' only.
-// I2: one that ends is replaced, a few times in all: the core has mended its death before another
-//     one could notice it (platform/realm_watch.ts).
+// I1: a worker touches the index before its 'stopped' only, and not at all when it is told to stop
+//     before it has begun.
+// I2: one that ends at its work is replaced, a few times in all: the core has mended its death
+//     before another one could notice it (platform/realm_watch.ts).
+// I3: once `stop` was called no worker hears of the index any more, whatever was being started.
 import type { FromWorker, ToWorker } from '../platform/worker_protocol.js';
 import { isOurs } from '../platform/worker_protocol.js';
 import { kStartMs, kStopMs, openWorker, type WorkerPort } from '../platform/worker_port.js';
 import { lockReleased } from '../platform/realm_watch.js';
 import { within } from '../platform/within.js';
-import { VicinalError, abortable } from '../errors.js';
+import { VicinalError, abortable, closedError } from '../errors.js';
 import type { Handle } from './core_backend.js';
 import type { ThreadInstance } from './thread_instance.js';
 
@@ -17,6 +19,7 @@ const kReplacementsMax = 8;
 
 interface HelperWorker {
   port: WorkerPort;
+  ready: boolean;
   ended: boolean;
   stopped: Promise<boolean>;
   onStopped: (stopped: boolean) => void;
@@ -80,6 +83,7 @@ export class HelperWorkers {
         if (!isOurs(message)) return;
         const event = message as FromWorker;
         if (event.vicinal === 'ready') {
+          if (worker) worker.ready = true;
           onReady();
           this.#watch(event.life, end);
         }
@@ -88,7 +92,11 @@ export class HelperWorkers {
       },
       onEnd: end,
     });
-    worker = { port, ended: false, stopped, onStopped };
+    if (this.#stopping) {  // I3
+      await port.terminate();
+      throw closedError('index');
+    }
+    worker = { port, ready: false, ended: false, stopped, onStopped };
     this.#workers.add(worker);
     port.hold();
     try {
@@ -116,7 +124,7 @@ export class HelperWorkers {
     worker.ended = true;
     this.#workers.delete(worker);
     void worker.port.terminate();
-    if (this.#stopping || this.#replacements >= kReplacementsMax) return;
+    if (!worker.ready || this.#stopping || this.#replacements >= kReplacementsMax) return;
     ++this.#replacements;
     this.#startOne().catch(() => undefined);  // then searches have one helper less
   }
