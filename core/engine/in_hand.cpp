@@ -27,7 +27,9 @@ bool InHand::has(const Message* message) const noexcept {
 }
 
 void InHand::complete(Message& message) noexcept {
+  const void* word = message.completion.address();
   completing_.store(&message, sync::release);  // [completing] (A)
+  waking_.store(word, sync::release);          // [completing] (W)
   Message* before = nullptr;
   // Before it are only those that wait for a compaction (I3).
   for (Message* entry = first(); entry != &message; entry = after(*entry)) {
@@ -37,25 +39,25 @@ void InHand::complete(Message& message) noexcept {
   if (last_ == &message) last_ = before;
   sync::Atomic<Message*>& link = before == nullptr ? first_ : before->next;
   link.store(after(message), sync::release);  // [in-hand] (B)
-  const void* word = message.completion.address();
-  message.completion.set();                    // [done] (C): may be another's memory after (D)
+  message.completion.set();                   // [done] (C): may be another's memory after (D)
   completing_.store(nullptr, sync::release);  // [completing] (D)
   platform::futex_wake_all(word);
+  waking_.store(nullptr, sync::release);  // [completing] (E)
 }
 
 bool InHand::recover() noexcept {
   last_ = nullptr;
   for (Message* entry = first(); entry != nullptr; entry = after(*entry)) last_ = entry;
   Message* message = completing_.load(sync::relaxed);
-  const void* word = nullptr;
   bool completed = false;
   if (message != nullptr && !has(message)) {
-    word = message->completion.address();
     completed = !message->completion.done();
     if (completed) message->completion.set();  // (C)
   }
   completing_.store(nullptr, sync::release);  // [completing] (D)
+  const void* word = waking_.load(sync::relaxed);
   if (word != nullptr) platform::futex_wake_all(word);
+  waking_.store(nullptr, sync::release);  // [completing] (E)
   return completed;
 }
 

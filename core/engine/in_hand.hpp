@@ -9,8 +9,9 @@
 //   take      (k) the message is entered at the list's end; (r) it leaves its ring
 //   apply     its status and receipt, in the message
 //   publish   (n) planned = the version that will show it; (0), (1) as version_root.hpp
-//   complete  (A) completing = the message; (B) it leaves the list; (C) its completion is set;
-//             (D) completing = null; then its producer is woken
+//   complete  (A) completing = the message, (W) waking = the word that its producer sleeps on;
+//             (B) it leaves the list; (C) its completion is set; (D) completing = null; its
+//             producer is woken; (E) waking = null
 // What the successor finds, and does:
 //   between (k) and (r)   one message in the list and at its ring's front: it leaves the ring
 //   planned > current     (1) did not happen: planned = 0, and it is applied from scratch
@@ -18,6 +19,8 @@
 //   planned = 0           no version of the dead holder shows it: it is applied
 //   between (A) and (B)   completing is in the list: nothing was told yet, as above
 //   between (B) and (D)   completing is not in the list: it is completed, unless (C) did it
+//   between (W) and (E)   whoever sleeps there is woken, perhaps once more than needed. The word may
+//                         be no message's any more: its address alone is used
 // The successor takes back planned before it publishes anything, since its next version has the
 // same number. It completes by the same steps, so it may die, too.
 //
@@ -54,9 +57,9 @@ class alignas(128) InHand {
   // The oldest one that is not planned.
   [[nodiscard]] Message* first_unplanned() const noexcept;
   [[nodiscard]] bool has(const Message* message) const noexcept;
-  // (A) to (D), and the wake.
+  // (A) to (E).
   void complete(Message& message) noexcept;
-  // By the successor of a holder that died, before anything else here: ends (B) to (D). Whether it
+  // By the successor of a holder that died, before anything else here: ends (B) to (E). Whether it
   // completed a message.
   bool recover() noexcept;
   // Frees what producers have let go of.
@@ -68,6 +71,7 @@ class alignas(128) InHand {
  private:
   sync::Atomic<Message*> first_;
   sync::Atomic<Message*> completing_;
+  sync::Atomic<const void*> waking_;
   Message* last_ = nullptr;
   sync::Atomic<Message*> let_go_;  // linked by `next`
 };
