@@ -198,7 +198,10 @@ bool Helper::help(std::uint64_t wait_us_max) {
   return helper_ != nullptr && helper_->help(wait_us_max);
 }
 
-Status Index::set_helpers(std::uint32_t count) { return core_->helper_threads().set(count); }
+Status Index::set_helpers(std::uint32_t count) {
+  if (count > 0 && core_->closed()) return Status(Code::closed);
+  return core_->helper_threads().set(count);
+}
 
 Result<Helper> Index::helper() const {
   if (core_->closed()) return Status(Code::closed);

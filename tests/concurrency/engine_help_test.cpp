@@ -1,7 +1,9 @@
 // Long searches with helpers beside a writer: the same version searched alone gives the same bits.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/assert_report.hpp"
@@ -122,7 +124,37 @@ TEST(EngineHelp, OptionsAreChecked) {
   auto helper = std::move(index.helper()).value();
   index.close();
   EXPECT_EQ(index.helper().code(), Code::closed);
+  EXPECT_EQ(index.set_helpers(1).code(), Code::closed);
+  EXPECT_TRUE(index.set_helpers(0).ok());
   EXPECT_FALSE(helper.help(1000));
+}
+
+// The index's own threads and the caller's, which have it to themselves at last, in a loop.
+TEST(EngineHelp, OutlivesTheIndexAndEndsInTheMiddleOfAnything) {
+  for (std::uint64_t round = 0; round < scaled(6); ++round) {
+    std::optional<Index> index = filled();
+    ASSERT_TRUE(index->set_helpers(1 + round % 3).ok());
+    std::optional<Snapshot> snapshot = index->reader().snapshot();
+    sync::Atomic<std::uint32_t> stop;
+    std::thread outside([&stop, helper = std::move(index->helper()).value()]() mutable {
+      while (stop.load(sync::acquire) == 0) helper.help(1000);
+    });
+    std::thread caller([reader = index->reader(), round]() mutable {
+      for (std::uint64_t turn = 0; turn < 8; ++turn) {
+        const auto found = reader.search_batch(batch_of(round + turn), {});
+        EXPECT_TRUE(found.ok() || found.code() == Code::closed);
+      }
+    });
+    const auto gone = ids_from(0, kRows);
+    ASSERT_TRUE(index->remove(gone).ok());
+    for (std::uint64_t turn = 0; turn < 4; ++turn) expect_same_as_alone(*snapshot, round, {});
+    if (round % 2 == 0) index->close();
+    index.reset();
+    caller.join();
+    if (round % 3 == 0) snapshot.reset();
+    stop.store(1, sync::release);
+    outside.join();
+  }
 }
 
 }  // namespace

@@ -202,7 +202,7 @@ vicinal_status vicinal_index_calibrate(vicinal_index* index, const float* sample
 vicinal_status vicinal_index_compact(vicinal_index* index, vicinal_receipt* receipt);
 
 /* How many threads of its own the index has that help long searches: none at first, 32 at most. No
- * result depends on it. BAD_OPTION, BUSY, FULL. */
+ * result depends on it. BAD_OPTION, BUSY, FULL; CLOSED for more than none. */
 vicinal_status vicinal_index_set_helpers(vicinal_index* index, uint32_t count);
 
 /* Writes that nobody waits for: make a message, fill it, submit it, look for its end. For event

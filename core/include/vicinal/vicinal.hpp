@@ -394,7 +394,7 @@ class Index {
   // Without them, and while as many callers search as there are processors, a search runs in its
   // caller alone. More or fewer by the return of the call; a search under way keeps its helpers.
   // BAD_OPTION(helpers), BUSY (another thread changes it, or outside helpers have the numbers),
-  // FULL; UNSUPPORTED in WebAssembly, where workers come with `helper`.
+  // FULL, CLOSED for more than none; UNSUPPORTED in WebAssembly, where workers come with `helper`.
   Status set_helpers(std::uint32_t count);
   // For threads of the caller's own that help. BUSY(helpers, 32), FULL, CLOSED.
   [[nodiscard]] Result<Helper> helper() const;

@@ -255,6 +255,47 @@ TEST(Help, IsGivenByThreadsWithoutChangingAResult) {
   EXPECT_EQ(pool.helpers(), 0u);
 }
 
+// The smallest chunks, so that a few rows are enough to share; whatever their number is next to the
+// bounds of blocks and chunks, and whatever is asked for.
+TEST(Help, OfAnySizeChangesNoResult) {
+  std::uint64_t helped = 0;
+  for (const std::uint32_t rows : {0u, 1u, 31u, 32u, 33u, 64u, 65u, 257u * 32 - 1, 257u * 32 + 1}) {
+    for (const std::uint32_t dead_of_16 : {0u, 5u, 16u}) {
+      const std::uint32_t dim = rows % 3 == 0 ? 1 : 19;
+      const World world({dim, Metric::cosine, 8}, rows + 7, rows, 512, dead_of_16);
+      sync::ReaderSlots slots;
+      search::HelpPool pool(slots, 64, {0, 0, 1});
+      sync::Atomic<std::uint32_t> stop;
+      std::thread helper([&] {
+        auto scratch = search::Scratch::create(*world.quantiser).value();
+        const std::uint32_t number = *pool.enlist();
+        std::uint32_t heard = pool.listen();
+        while (stop.load(sync::acquire) == 0) pool.help(number, *scratch, heard, 1000);
+        pool.dismiss(number);
+      });
+      auto scratch = search::Scratch::create(*world.quantiser, &pool).value();
+      while (!pool.may_ask()) std::this_thread::yield();  // it sleeps again and again
+      for (std::uint32_t round = 0; round < 12; ++round) {
+        const std::vector<float> query = queries_of(rows + round, 1, dim);
+        SearchOptions options;
+        static constexpr std::size_t kKs[] = {1, 33, std::numeric_limits<std::size_t>::max()};
+        options.k = kKs[round % 3];
+        options.exhaustive = round % 2 == 1;
+        if (round % 4 == 3) options.after = Hit{rows, 0.1f};
+        if (round % 5 == 4) options.min_score = std::numeric_limits<float>::infinity();
+        ASSERT_TRUE(same_hits(world.found(query, options, scratch.get()).hits,
+                              world.found(query, options).hits))
+            << rows << " rows, " << dead_of_16 << "/16 dead, round " << round;
+      }
+      stop.store(1, sync::release);
+      pool.ring();
+      helper.join();
+      helped += pool.searches();
+    }
+  }
+  EXPECT_GT(helped, 0u);
+}
+
 TEST(Help, KeepsNoMoreMemoryThanItsJobsNeed) {
   sync::ReaderSlots slots;
   search::HelpPool pool(slots, 4);
