@@ -19,8 +19,8 @@
 //   planned = 0           no version of the dead holder shows it: it is applied
 //   between (A) and (B)   completing is in the list: nothing was told yet, as above
 //   between (B) and (D)   completing is not in the list: it is completed, unless (C) did it
-//   between (W) and (E)   whoever sleeps there is woken, perhaps once more than needed. The word may
-//                         be no message's any more: its address alone is used
+//   between (W) and (E)   whoever sleeps there is woken, perhaps once more than needed. The word
+//                         may be no message's any more: its address alone is used
 // The successor takes back planned before it publishes anything, since its next version has the
 // same number. It completes by the same steps, so it may die, too.
 //
