@@ -1,6 +1,7 @@
 #include "vicinal/status.hpp"
 
 #include <cstddef>
+#include <system_error>
 
 #include "base/assert.hpp"
 
@@ -26,10 +27,16 @@ constexpr const char* kOptionNames[] = {
 constexpr std::size_t kOptionCount = sizeof kOptionNames / sizeof kOptionNames[0];
 static_assert(kOptionCount == static_cast<std::size_t>(OptionName::helpers) + 1);
 
+// No system numbers its errors beyond this; what lies above is no error of one.
+constexpr std::uint64_t kErrnoMax = 4095;
+
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
 // The numbers come from anywhere, a file included: an unknown name is not our bug.
 std::string option_sentence(std::uint64_t option) {
+  if (option == static_cast<std::uint64_t>(OptionName::handle)) {
+    return "the write is of another index, has rows that were not encoded, or was submitted before";
+  }
   if (option == static_cast<std::uint64_t>(OptionName::sample)) {
     return "sample: fewer rows than a calibration needs (32)";
   }
@@ -48,6 +55,17 @@ std::string limit_sentence(const char* what, std::uint64_t in_use, std::uint64_t
   return std::string(what) + " (" + number(in_use) + " of " + number(limit) + " in use)";
 }
 
+// What an UNSUPPORTED is about, where that is an option.
+std::string option_prefix(std::uint64_t option) {
+  if (option == 0 || option >= kOptionCount) return {};
+  return std::string(kOptionNames[option]) + ": ";
+}
+
+std::string system_sentence(std::uint64_t error_number) {
+  if (error_number == 0 || error_number > kErrnoMax) return {};
+  return ": " + std::generic_category().message(static_cast<int>(error_number));
+}
+
 }  // namespace
 
 const char* code_name(Code code) noexcept {
@@ -63,22 +81,29 @@ std::string Status::message() const {
     case Code::not_finite:
       return "coordinate " + number(b_) + " of row " + number(a_) +
              " is not finite or its magnitude is 1e16 or more";
-    case Code::duplicate_id: return "id " + number(a_) + " is already present";
+    case Code::duplicate_id:
+      return "id " + number(a_) + " is already present, or comes twice in this write";
     case Code::unknown_id: return "id " + number(a_) + " is not present";
     case Code::bad_id: return "an id is not a non-negative integer of the allowed range";
     case Code::bad_option: return option_sentence(a_);
     case Code::corrupt: return "the data is damaged: it fails its checksum or its bounds";
     case Code::version: return "the file was written by a newer version";
-    case Code::busy: return limit_sentence("a bounded resource is taken", a_, b_);
+    case Code::busy:
+      return limit_sentence(
+          "there are as many readers, helpers or waiting writes as there can be, or readers"
+          " hold back too much memory",
+          a_, b_);
     case Code::full: return limit_sentence("the memory budget is reached", a_, b_);
     case Code::read_only: return "the index cannot be written to any more";
     case Code::closed: return "the index or reader is closed";
     case Code::aborted: return "the caller's signal stopped the operation";
-    case Code::unsupported: return "this build or platform cannot do it";
+    case Code::unsupported: return option_prefix(a_) + "this build or platform cannot do it";
     case Code::would_block:
       if (b_ == 0) return "the operation would wait where waiting is not allowed";
       return "version " + number(b_) + " is not there yet: the newest here is " + number(a_);
-    case Code::io: return "the operating system refused the operation (errno " + number(a_) + ")";
+    case Code::io:
+      return "the operating system refused the operation (errno " + number(a_) +
+             system_sentence(a_) + ")";
   }
   return "unknown error " + number(static_cast<std::uint64_t>(code_));
 }

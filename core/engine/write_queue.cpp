@@ -96,6 +96,7 @@ WriteQueue::~WriteQueue() {
 }
 
 Result<PendingWrite> WriteQueue::make(WriteKind kind, std::uint64_t count) {
+  if (kind > WriteKind::compact) return Status(Code::bad_option);
   auto message = core_->make_message(static_cast<engine::MessageKind>(kind), count);
   if (!message.ok()) return message.status();
   return PendingWrite(core_, message->release());

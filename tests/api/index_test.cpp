@@ -318,6 +318,9 @@ TEST(Index, AfterCloseEverythingSaysSo) {
   EXPECT_EQ(index.to_bytes().code(), Code::closed);
   EXPECT_EQ(index.save("never.vic").code(), Code::closed);
   EXPECT_EQ(index.reader().status().code(), Code::closed);
+  EXPECT_EQ(index.helper().code(), Code::closed);
+  EXPECT_EQ(index.set_helpers(1).code(), Code::closed);
+  EXPECT_TRUE(index.set_helpers(0).ok());
   EXPECT_EQ(queue.submit(late).code(), Code::closed);
   for (Reader* each : {&reader, &snapshot}) {
     EXPECT_EQ(each->status().code(), Code::closed);

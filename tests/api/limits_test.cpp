@@ -273,6 +273,16 @@ TEST(Limits, AWriteOfAnotherIndexIsRefusedAndStaysItsOwners) {
   EXPECT_EQ(right.reader().size(), 0u);
 }
 
+TEST(Limits, AKindOfWriteThatThereIsNotIsRefused) {
+  Index index = std::move(Index::create(small_options(kDim))).value();
+  WriteQueue queue = index.write_queue();
+  for (int kind = 0; kind < 256; ++kind) {
+    const Code made = queue.make(static_cast<WriteKind>(kind), 32).code();
+    const bool known = kind <= static_cast<int>(WriteKind::compact);
+    EXPECT_EQ(made, known ? Code::ok : Code::bad_option) << kind;
+  }
+}
+
 TEST(Limits, PendingWritesKeepTheirIndexAndSayClosedWhenSomebodyPumps) {
   std::vector<PendingWrite> writes;
   WeakIndex weak;

@@ -35,9 +35,9 @@ const vectors = [
   ['null', [withValue(null)], 'NOT_FINITE', /coordinate 2 of row 0/],
   ['a string', [withValue('4')], 'NOT_FINITE', /coordinate 2 of row 0/],
   ['a hole', [[1, 2, , 4, 5, 6]], 'NOT_FINITE', /coordinate 2 of row 0/],
-  ['a plain flat array', good, 'DIMENSION', /6 vectors for 1/],
+  ['a plain flat array', good, 'DIMENSION', /6 vectors for 1 .*Float32Array/],
   ['undefined', undefined, 'BAD_OPTION', /vectors/],
-  ['a row that is none', [7], 'BAD_OPTION', /vector 0/],
+  ['a row that is none', [7], 'BAD_OPTION', /row 0/],
   ['bigints', new BigInt64Array(6), 'BAD_OPTION', /BigInt64Array/],
   ['a DataView', new DataView(new ArrayBuffer(24)), 'BAD_OPTION', /DataView/],
 ];
@@ -57,6 +57,23 @@ const loadOptions = [
   [{ maxBytes: 0 }, 'maxBytes'], [{ maxBytes: NaN }, 'maxBytes'], [{ maxBytes: '1' }, 'maxBytes'],
   [{ threads: -1 }, 'threads'], [{ threads: 'yes' }, 'threads'], [{ simd: 'avx' }, 'simd'],
   [{ backend: 'gpu' }, 'backend'], [{ worker: 7 }, 'worker'], [{ wasm: 7 }, 'wasm'], [7, 'load'],
+  [{ signal: 7 }, 'signal'], [{ onProgress: 7 }, 'onProgress'],
+];
+
+/** A good value of every option, by the argument of create that it belongs to. */
+const places = {
+  index: { metric: 'l2', bits: 2, originals: 'none', partitions: 'none', ids: 'bigint', seed: 1 },
+  load: {
+    maxBytes: 2 ** 28, signal: new AbortController().signal, onProgress() {}, threads: 2,
+    simd: 'scalar', backend: 'wasm', wasm: new ArrayBuffer(8), worker: 'file:///worker.js',
+  },
+};
+const misplaced = [
+  ...Object.entries(places.index).map(([name, value]) =>
+    [name, { dim }, { [name]: value }, /expected among those of the index/]),
+  ...Object.entries(places.load).map(([name, value]) =>
+    [name, { dim, [name]: value }, {}, /expected among those of loading/]),
+  ['dim', { dim: undefined }, { dim }, /dim/],
 ];
 
 const later = [
@@ -87,6 +104,28 @@ test.each(indexOptions)('create(%o) is BAD_OPTION and names %s', async (options,
 test.each(loadOptions)('loading with %o is BAD_OPTION and names %s', async (load, name) => {
   const error = await errorOf(() => VectorIndex.create({ dim }, load));
   expect(error).toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining(name) });
+});
+
+test.each(misplaced)('%s among the options of the other kind is BAD_OPTION',
+  async (name, options, load, message) => {
+    const error = await errorOf(() => VectorIndex.create(options, load));
+    expect(error).toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining(name) });
+    expect(error.message).toMatch(message);
+  });
+
+test('one object may have the options of both kinds, for both', async () => {
+  const both = { dim, bits: 2, maxBytes: 2 ** 28, threads: false };
+  const index = await create(both, both);
+  expect(index.bits).toBe(2);
+  expect(index.stats().threads).toBe(false);
+});
+
+test('new tells how an index is made', async () => {
+  for (const argument of [undefined, null, 7, { dim }]) {
+    const error = await errorOf(() => new VectorIndex(argument));
+    expect(error).toBeInstanceOf(VicinalError);
+    expect(error.message).toContain('VectorIndex.create');
+  }
 });
 
 test.each(later)('create(%o) is UNSUPPORTED for now', async (options) => {
@@ -136,12 +175,20 @@ describe.each(backends)('bad input, $name', ({ load }) => {
       await refuses((index) => index.searchAsync(rows[0]), code);
       await refuses((index) => index.searchBatch([good, rows[0]]), code);
     }
-    await refuses((index) => index.search(undefined), 'BAD_OPTION', /query/);
+    await refuses((index) => index.search(undefined), 'BAD_OPTION', /the query/);
+    await refuses((index) => index.search([good]), 'DIMENSION', /the query has 1 .*6/);
+    await refuses((index) => index.search([1, 2]), 'DIMENSION', /the query has 2 .*6/);
+    await refuses((index) => index.search(new Float32Array(5)), 'DIMENSION', /query has 5 .*6/);
+    await refuses((index) => index.searchBatch([good, [1]]), 'DIMENSION', /query 1 has 1 .*6/);
+    await refuses((index) => index.searchBatch(good), 'BAD_OPTION', /query 0 .*Float32Array/);
+    await refuses((index) => index.search(withValue(null)), 'NOT_FINITE', /2 of the query/);
     await refuses((index) => index.search(new BigUint64Array(6)), 'BAD_OPTION');
-    await refuses((index) => index.search(withValue(NaN)), 'NOT_FINITE', /coordinate 2/);
+    await refuses((index) => index.search(withValue(NaN)), 'NOT_FINITE', /ordinate 2 of the query/);
+    await refuses((index) => index.searchAsync(withValue(NaN)), 'NOT_FINITE', /2 of the query/);
     await refuses((index) => index.searchBatch(new Float32Array(13)), 'DIMENSION', /13.*6/);
     await refuses((index) => index.searchBatch(7), 'BAD_OPTION');
-    await refuses((index) => index.searchBatch([good, withValue(NaN)]), 'NOT_FINITE', /query 1/);
+    await refuses((index) => index.searchBatch([good, withValue(NaN)]), 'NOT_FINITE',
+      /2 of query 1/);
   });
 
   test.each(ids)('id %o is BAD_ID', async (id) => {
@@ -200,6 +247,27 @@ describe.each(backends)('bad input, $name', ({ load }) => {
     await refuses((index) => index.search(good, options), code);
     await refuses((index) => index.searchAsync(good, options), code);
     await refuses((index) => index.searchBatch([good], options), code);
+  });
+
+  test('what is no signal and no callback is BAD_OPTION, and null is none', async () => {
+    for (const signal of [7, {}, 'now', { aborted: false }]) {
+      await refuses((index) => index.add([100], [good], { signal }), 'BAD_OPTION', /signal/);
+      await refuses((index) => index.clear({ signal }), 'BAD_OPTION', /signal/);
+      await refuses((index) => index.searchAsync(good, { signal }), 'BAD_OPTION', /signal/);
+    }
+    for (const onProgress of [7, {}, 'now']) {
+      await refuses((index) => index.upsert([1], [good], { onProgress }), 'BAD_OPTION',
+        /onProgress/);
+    }
+    const { index } = await filled(load);
+    await index.add([100], [good], { signal: null, onProgress: null });
+    expect((await index.searchAsync(good, { k: 1, signal: null })).length).toBe(1);
+  });
+
+  test('a filter that is no list is named', async () => {
+    for (const filter of [7, 'ids', () => true, {}]) {
+      await refuses((index) => index.search(good, { filter }), 'BAD_OPTION', /filter/);
+    }
   });
 
   test('options without effect on a flat index are accepted', async () => {

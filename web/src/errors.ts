@@ -46,11 +46,12 @@ const kCodes: readonly (ErrorCode | 'OK')[] = [
 const kOptions: readonly string[] = [
   'an option', 'dim', 'metric', 'bits', 'originals', 'partitions', 'seed', 'k', 'certainty',
   'minScore', 'after', 'filter', 'maxBytes', 'readers', 'ids.length', 'handle', 'path', 'sample',
-  'calibrate', 'write',
+  'calibrate', 'write', 'helpers',
 ];
 
 /** Options that are refused for a reason of their own, by their place above. */
 const kReasons: Record<number, string> = {
+  15: 'the write is of another index, has rows that were not encoded, or was submitted before',
   17: 'sample: fewer rows than a calibration needs (32)',
   18: 'calibrate: the index has rows, whose codes would mean other vectors',
   19: 'the index was calibrated after this write was made: make it again',
@@ -61,19 +62,21 @@ const kSentences: Record<ErrorCode, (a: bigint, b: bigint) => string> = {
   DIMENSION: (a, b) => `a vector has ${a} coordinates where ${b} were expected`,
   NOT_FINITE: (a, b) =>
     `coordinate ${b} of row ${a} is not finite or its magnitude is 1e16 or more`,
-  DUPLICATE_ID: (a) => `id ${a} is already present`,
+  DUPLICATE_ID: (a) => `id ${a} is already present, or comes twice in this write`,
   UNKNOWN_ID: (a) => `id ${a} is not present`,
   BAD_ID: () => 'an id is not a non-negative integer of the allowed range',
   BAD_OPTION: (a) => kReasons[Number(a)]
     ?? `${kOptions[Number(a)] ?? kOptions[0]} is outside its documented range`,
   CORRUPT: () => 'the data is damaged: it fails its checksum or its bounds',
   VERSION: () => 'the file was written by a newer version',
-  BUSY: (a, b) => `a bounded resource is taken${limit(a, b)}`,
+  BUSY: (a, b) => 'there are as many readers, helpers or waiting writes as there can be, or readers'
+    + ` hold back too much memory${limit(a, b)}`,
   FULL: (a, b) => `the memory budget is reached${limit(a, b)}`,
   READ_ONLY: () => 'the index cannot be written to any more',
   CLOSED: () => 'the index or reader is closed',
   ABORTED: () => "the caller's signal stopped the operation",
-  UNSUPPORTED: () => 'this build or platform cannot do it',
+  UNSUPPORTED: (a) => `${a === 0n || !kOptions[Number(a)] ? '' : `${kOptions[Number(a)]}: `}`
+    + 'this build or platform cannot do it',
   WOULD_BLOCK: () => 'the operation would wait where waiting is not allowed',
   IO: (a) => `the operating system refused the operation (errno ${a})`,
 };
@@ -90,6 +93,29 @@ export function statusError(status: CoreStatus): VicinalError {
     return new VicinalError('VERSION', `the core answered with the unknown code ${status.code}`);
   }
   return new VicinalError(code, kSentences[code](status.a, status.b));
+}
+
+/** The same of a call that is BUSY only where all reader slots are taken. */
+export function readerError(status: CoreStatus): VicinalError {
+  const error = statusError(status);
+  if (error.code !== 'BUSY') return error;
+  return new VicinalError('BUSY', `all reader slots are taken${limit(status.a, status.b)}:`
+    + ' close readers or snapshots');
+}
+
+/** The same of a write's outcome, which is BUSY only where old versions are too large. */
+export function writeError(status: CoreStatus): VicinalError {
+  const error = statusError(status);
+  if (error.code !== 'BUSY') return error;
+  return new VicinalError('BUSY', `readers hold back too much memory of old versions`
+    + ` (${status.a} of ${status.b} bytes): close snapshots, or let readers move on`);
+}
+
+/** The same of a search, whose only rows with coordinates are queries: `what` is this one. */
+export function queryError(status: CoreStatus, what: string): VicinalError {
+  const error = statusError(status);
+  if (error.code !== 'NOT_FINITE') return error;
+  return new VicinalError(error.code, error.message.replace(`row ${status.a}`, what));
 }
 
 /** The same for some rows of a write: of those before them the core knows nothing. */

@@ -25,6 +25,6 @@ export class Filter {
 
   /** @internal The words of a filter or of ids given in its place. */
   static wordsOf(filter: Filter | Iterable<Id>, kind: IdKind): IdWords {
-    return filter instanceof Filter ? filter.#words : packIds(filter, kind);
+    return filter instanceof Filter ? filter.#words : packIds(filter, kind, 'filter');
   }
 }

@@ -49,20 +49,23 @@ export function packId(id: unknown, kind: IdKind): IdWords {
   return words;
 }
 
-/** Ids in their order. BAD_ID naming the position, BAD_OPTION for what is no list, FULL. */
-export function packIds(ids: unknown, kind: IdKind): IdWords {
-  const list = toArrayLike(ids);
+/**
+ * Ids in their order. BAD_ID naming the position, BAD_OPTION for what is no list, by the name that
+ * the caller knows it under, FULL.
+ */
+export function packIds(ids: unknown, kind: IdKind, name = 'ids'): IdWords {
+  const list = toArrayLike(ids, name);
   const count = list.length;  // once: a second look may find another number
-  if (!isLength(count)) throw notAList();
+  if (!isLength(count)) throw notAList(name);
   const words = allocateWords(count);
   for (let i = 0; i < count; ++i) writeId(words, 2 * i, list[i], kind, i);
   return words;
 }
 
-function toArrayLike(ids: unknown): ArrayLike<unknown> {
+function toArrayLike(ids: unknown, name: string): ArrayLike<unknown> {
   if (typeof ids === 'object' && ids !== null) {
     if (ArrayBuffer.isView(ids)) {
-      throwIfDetached(ids, 'ids');
+      throwIfDetached(ids, name);
       if (!(ids instanceof DataView)) return ids as unknown as ArrayLike<unknown>;
     } else if (Array.isArray(ids)) {
       return ids as unknown[];
@@ -72,12 +75,12 @@ function toArrayLike(ids: unknown): ArrayLike<unknown> {
       return ids as ArrayLike<unknown>;
     }
   }
-  throw notAList();
+  throw notAList(name);
 }
 
-function notAList(): VicinalError {
+function notAList(name: string): VicinalError {
   return new VicinalError(
-    'BAD_OPTION', 'ids must be an array, a typed array or an iterable of ids');
+    'BAD_OPTION', `${name} must be an array, a typed array or an iterable of ids`);
 }
 
 function allocateWords(count: number): IdWords {

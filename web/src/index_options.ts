@@ -35,12 +35,54 @@ export interface LoadPlan {
 
 export function badOption(name: string, value: unknown, expected: string): VicinalError {
   const text = typeof value === 'string' ? JSON.stringify(value)
+    : typeof value === 'bigint' ? `${value}n` : typeof value === 'symbol' ? 'a symbol'
+    : typeof value === 'function' ? 'a function'
     : typeof value === 'object' && value !== null ? 'an object' : String(value);
   return new VicinalError('BAD_OPTION', `${name}: found ${text}, expected ${expected}`);
 }
 
 function checkObject(name: string, value: unknown): void {
   if (typeof value !== 'object' || value === null) throw badOption(name, value, 'an object');
+}
+
+/** What a caller gave as a signal. BAD_OPTION. */
+export function checkSignal(value: AbortSignal | null | undefined): AbortSignal | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value.aborted !== 'boolean' || typeof value.addEventListener !== 'function') {
+    throw badOption('signal', value, 'an AbortSignal');
+  }
+  return value;
+}
+
+/** BAD_OPTION for an onProgress that cannot be called. */
+export function checkProgress(value: unknown): void {
+  if (value !== undefined && value !== null && typeof value !== 'function') {
+    throw badOption('onProgress', value, 'a function');
+  }
+}
+
+const kIndexNames = ['dim', 'metric', 'bits', 'originals', 'partitions', 'ids', 'seed'] as const;
+const kLoadNames = [
+  'maxBytes', 'signal', 'onProgress', 'wasm', 'worker', 'threads', 'simd', 'backend',
+] as const;
+
+/**
+ * BAD_OPTION for an option of one argument that only the other has: it would be without effect.
+ * Whoever gives both the same object means it.
+ */
+export function checkPlaces(options: IndexOptions, load: LoadOptions): void {
+  const given = (object: object, name: string): boolean =>
+    (object as Record<string, unknown>)[name] !== undefined;
+  for (const name of kLoadNames) {
+    if (!given(options, name) || given(load, name)) continue;
+    throw new VicinalError('BAD_OPTION', `${name}: found among the options of the index, expected`
+      + ' among those of loading, the second argument');
+  }
+  for (const name of kIndexNames) {
+    if (!given(load, name) || given(options, name)) continue;
+    throw new VicinalError('BAD_OPTION', `${name}: found among the options of loading, expected`
+      + ' among those of the index, the first argument');
+  }
 }
 
 function checkSeed(value: unknown): bigint {
@@ -137,6 +179,8 @@ export function checkLoadOptions(options: LoadOptions): LoadPlan {
   if (backend !== 'auto' && backend !== 'wasm') {
     throw badOption('backend', backend, "'auto', 'wasm' or 'native'");
   }
+  checkSignal(options.signal);
+  checkProgress(options.onProgress);
   return {
     maxBytes: Math.min(Math.floor(maxBytes), kBytesMax),
     ...checkThreads(options.threads),

@@ -10,7 +10,8 @@ import { MemorySink, saveTo, type ByteSink } from './files/byte_sink.js';
 import { loadIndex } from './files/load_index.js';
 import { openSource, sinkAt } from './files/places.js';
 import {
-  badOption, checkIndexOptions, checkLoadOptions, checkOpenOptions, type IndexShape, type OpenPlan,
+  badOption, checkIndexOptions, checkLoadOptions, checkOpenOptions, checkPlaces, checkProgress,
+  checkSignal, type IndexShape, type OpenPlan,
 } from './index_options.js';
 import { workerAddress } from './platform/worker_port.js';
 import { IndexReader, type ReaderParts } from './read/index_reader.js';
@@ -61,6 +62,10 @@ export class VectorIndex extends IndexReader {
   readonly #saves = new Set<Promise<void>>();
 
   private constructor(parts: IndexParts) {
+    if ((parts as Partial<IndexParts> | undefined)?.home === undefined) {
+      throw new VicinalError('UNSUPPORTED',
+        'new VectorIndex: an index is made by await VectorIndex.create(options)');
+    }
     super(parts);
     this.#parts = parts;
   }
@@ -74,6 +79,7 @@ export class VectorIndex extends IndexReader {
   static async create(options: IndexOptions, load: LoadOptions = {}): Promise<VectorIndex> {
     const shape = checkIndexOptions(options);
     const plan = checkLoadOptions(load);
+    checkPlaces(options, load);
     workerAddress(load.worker);  // told before anything is loaded
     const home = await openHome(plan, load);
     const make = async (): Promise<IndexMade> =>
@@ -156,11 +162,11 @@ export class VectorIndex extends IndexReader {
   }
 
   /**
-   * A reader of an index that another worker shares, in this realm, on the same memory. Any number
-   * of them, in any number of workers.
+   * A reader of an index that another worker shares, in this realm, on the same memory: 4,096 at
+   * once with snapshots and the index's own, in any number of workers.
    * @returns a promise that rejects with CLOSED (the index is gone), VERSION (another version of
-   *   this package shares it), BUSY (all reader slots are taken), FULL, BAD_OPTION (it is no
-   *   handle).
+   *   this package shares it), BUSY (all reader slots are taken: close readers), FULL, BAD_OPTION
+   *   (it is no handle).
    */
   static async attach(handle: SharedIndex): Promise<Reader> {
     const { heap, index, shape, worker } = checkShared(handle);
@@ -377,7 +383,9 @@ function checkWriteOptions(options: WriteOptions): CheckedOptions {
   if (typeof options !== 'object' || options === null) {
     throw badOption('write options', options, 'an object');
   }
-  const { durable, atomic = true, signal, onProgress } = options;
+  const { durable, atomic = true, onProgress } = options;
+  const signal = checkSignal(options.signal);
+  checkProgress(onProgress);
   if (durable) throw unsupported('durable: true for an index in memory');
   if (typeof atomic !== 'boolean') throw badOption('atomic', atomic, 'a boolean');
   return {

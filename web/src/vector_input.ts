@@ -91,24 +91,25 @@ function isArrayLike(value: unknown): value is ArrayLike<unknown> {
     && Number.isSafeInteger((value as ArrayLike<unknown>).length);
 }
 
-function copyRow(row: unknown, target: Float32Array, index: number, dim: number): void {
-  const view = numberView(row, `vector ${index}`);
+/** One vector that the caller knows as `what`. */
+function copyRow(row: unknown, target: Float32Array, what: string, dim: number): void {
+  const view = numberView(row, what);
   if (view) {
     const length = lengthOf(view);
-    if (length !== dim) throw dimensionError(length, dim, `vector ${index}`);
+    if (length !== dim) throw dimensionError(length, dim, what);
     target.set(view);
     return;
   }
   if (!isArrayLike(row)) {
-    throw new VicinalError('BAD_OPTION', `vector ${index} is no array: pass one array for each`
+    throw new VicinalError('BAD_OPTION', `${what} is no array of numbers: pass one array for each`
       + ' vector, or a Float32Array with all of them');
   }
   const length = row.length;
-  if (length !== dim) throw dimensionError(length, dim, `vector ${index}`);
+  if (length !== dim) throw dimensionError(length, dim, what);
   for (let i = 0; i < dim; ++i) {
     const value = row[i];
     if (typeof value !== 'number') {
-      throw new VicinalError('NOT_FINITE', `coordinate ${i} of row ${index} is not a number`);
+      throw new VicinalError('NOT_FINITE', `coordinate ${i} of ${what} is not a number`);
     }
     target[i] = value;
   }
@@ -133,11 +134,13 @@ export function rowSource(vectors: unknown, count: number, dim: number): RowSour
     throw new VicinalError('BAD_OPTION', 'vectors must be a typed array or an array of arrays');
   }
   if (vectors.length !== count) {
-    throw new VicinalError('DIMENSION', `found ${vectors.length} vectors for ${count} ids`);
+    const flat = vectors.length === count * dim && typeof vectors[0] === 'number'
+      ? ': numbers of several vectors in one list have to be a Float32Array' : '';
+    throw new VicinalError('DIMENSION', `found ${vectors.length} vectors for ${count} ids${flat}`);
   }
   const copy = allocate(count * dim);
   for (let i = 0; i < count; ++i) {
-    copyRow(vectors[i], copy.subarray(i * dim, (i + 1) * dim), i, dim);
+    copyRow(vectors[i], copy.subarray(i * dim, (i + 1) * dim), `row ${i}`, dim);
   }
   return new FlatRows(copy, dim, true);
 }
@@ -156,18 +159,15 @@ export function flatRows(
 }
 
 /** One query of `dim` coordinates, safe to hand to `set`. DIMENSION, NOT_FINITE, BAD_OPTION. */
-export function queryVector(query: unknown, dim: number, index: number): NumberView {
-  const view = numberView(query, 'query');
+export function queryVector(query: unknown, dim: number, what = 'the query'): NumberView {
+  const view = numberView(query, what);
   if (view) {
     const length = lengthOf(view);
-    if (length !== dim) throw dimensionError(length, dim, `query ${index}`);
+    if (length !== dim) throw dimensionError(length, dim, what);
     return view.subarray(0, length);  // a length of its own, whatever its buffer does
   }
-  if (!isArrayLike(query)) {
-    throw new VicinalError('BAD_OPTION', 'a query must be an array or a typed array of numbers');
-  }
   const copy = allocate(dim);
-  copyRow(query, copy, index, dim);
+  copyRow(query, copy, what, dim);
   return copy;
 }
 
@@ -189,6 +189,6 @@ export function queryVectors(queries: unknown, dim: number): NumberView {
   if (!(count >= 0)) throw new VicinalError('BAD_OPTION', `queries: found ${count} queries`);
   // Copied one after the other: a getter of the next may transfer or change the one before.
   const copy = allocate(count * dim);
-  for (let i = 0; i < count; ++i) copy.set(queryVector(queries[i], dim, i), i * dim);
+  for (let i = 0; i < count; ++i) copy.set(queryVector(queries[i], dim, `query ${i}`), i * dim);
   return copy;
 }

@@ -42,6 +42,7 @@ enum class Code : std::uint8_t {
 //   dimension: a = length found, b = length expected      not_finite: a = row, b = coordinate
 //   duplicate_id, unknown_id: a = the id                   bad_option: a = an OptionName
 //   busy, full: a = the amount in use, b = its limit       io: a = errno
+//   unsupported: a = an OptionName or 0
 //   full with b = 0: the system had no memory for the a bytes asked for
 //   would_block of a search: a = the version's sequence, b = the one it had to reach; else zeros
 class [[nodiscard]] Status {

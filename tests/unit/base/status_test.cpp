@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <cstring>
 #include <memory>
 #include <set>
 #include <string>
@@ -39,12 +41,31 @@ TEST(Status, MessagesCarryTheNumbers) {
   EXPECT_EQ(Status(Code::dimension, 3, 4).message(),
             "a vector has 3 coordinates where 4 were expected");
   EXPECT_EQ(Status(Code::duplicate_id, 18446744073709551615u).message(),
-            "id 18446744073709551615 is already present");
+            "id 18446744073709551615 is already present, or comes twice in this write");
   EXPECT_EQ(Status(Code::bad_option, static_cast<std::uint64_t>(OptionName::bits)).message(),
             "bits is outside its documented range");
   EXPECT_EQ(Status(Code::bad_option, 99).message(), "an option is outside its documented range");
   EXPECT_EQ(Status(Code::full, 100, 64).message(),
             "the memory budget is reached (100 of 64 in use)");
+}
+
+TEST(Status, UnsupportedNamesTheOptionThatItIsAbout) {
+  const auto message = [](std::uint64_t option) {
+    return Status(Code::unsupported, option).message();
+  };
+  const std::string what = "this build or platform cannot do it";
+  EXPECT_EQ(message(static_cast<std::uint64_t>(OptionName::originals)), "originals: " + what);
+  for (const std::uint64_t none : {std::uint64_t{0}, std::uint64_t{99}, ~std::uint64_t{0}}) {
+    EXPECT_EQ(message(none), what);
+  }
+}
+
+TEST(Status, IoSaysWhatTheSystemSays) {
+  EXPECT_NE(Status(Code::io, ENOENT).message().find(std::strerror(ENOENT)), std::string::npos);
+  for (const std::uint64_t none : {std::uint64_t{0}, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
+    EXPECT_NE(Status(Code::io, none).message().find(std::to_string(none) + ")"),
+              std::string::npos);
+  }
 }
 
 TEST(Result, MovesItsValueOut) {

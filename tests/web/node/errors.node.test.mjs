@@ -1,7 +1,7 @@
 // The core and the package say the same of the same status.
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { statusError } from '../../../dist/errors.js';
+import { queryError, readerError, statusError, writeError } from '../../../dist/errors.js';
 
 const source = await readFile(
   new URL('../../../core/base/status.cpp', import.meta.url), 'utf8');
@@ -32,6 +32,37 @@ test('every sentence has the words of the core\'s', () => {
     }
   }
   expect(compared).toBeGreaterThan(16);
+});
+
+test('the options have the same numbers', () => {
+  const listed = /kOptionNames\[\] = \{([^}]*)\}/.exec(source)[1].match(/"[^"]*"/g).map(JSON.parse);
+  const sameLetters = (name) => name.toLowerCase().replace(/[_. ]/g, '');
+  expect(listed.length).toBeGreaterThan(20);
+  for (const [option, name] of listed.entries()) {
+    if (option === 0) continue;
+    const { message } = statusError({ code: 14, a: BigInt(option), b: 0n });
+    const named = /^([^:]*): this build/.exec(message)?.[1] ?? '';
+    expect(sameLetters(named)).toBe(sameLetters(name));
+  }
+  for (const a of [0n, BigInt(listed.length)]) {
+    expect(statusError({ code: 14, a, b: 0n }).message).toMatch(/^this build/);
+  }
+});
+
+test('who knows what a status is of words it more closely, and leaves others alone', () => {
+  const busy = { code: 9, a: 7n, b: 9n };
+  expect(readerError(busy).message).toMatch(/reader slots .*7 of 9 .*: close /);
+  expect(writeError(busy).message).toMatch(/old versions .*7 of 9 bytes.*: close /);
+  const notFinite = { code: 2, a: 7n, b: 9n };
+  expect(queryError(notFinite, 'the query').message).toMatch(/^coordinate 9 of the query is not/);
+  for (const reword of [readerError, writeError, (status) => queryError(status, 'a query')]) {
+    for (let code = 1; code < names.length; ++code) {
+      const status = { code, a: 7n, b: 9n };
+      expect(reword(status).code).toBe(names[code]);
+      if (names[code] === 'BUSY' || names[code] === 'NOT_FINITE') continue;
+      expect(reword(status).message).toBe(statusError(status).message);
+    }
+  }
 });
 
 test('limits and options are worded alike', () => {

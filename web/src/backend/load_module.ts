@@ -1,5 +1,6 @@
 // From a place or bytes to a compiled module.
 import { VicinalError, abortable, messageOf, throwIfAborted } from '../errors.js';
+import { badOption } from '../index_options.js';
 import { importNode, isNode } from '../platform/environment.js';
 import type { LoadOptions } from '../types.js';
 
@@ -35,8 +36,7 @@ export function toUrl(source: unknown, option: string): URL {
     if (typeof source === 'string') return new URL(source, globalThis.location?.href);
   } catch { /* told below */ }
   const others = option === 'wasm' ? ', a Response, an ArrayBuffer or a module' : ' or a Worker';
-  throw new VicinalError('BAD_OPTION',
-    `${option}: found ${typeof source}, expected a URL${others}`);
+  throw badOption(option, source, `a URL${others}`);
 }
 
 function bytesSource(bytes: ArrayBuffer): ModuleSource {

@@ -4,7 +4,9 @@
 //     (growth).
 // I2: an address is a multiple of 8 wherever a block or an id list begins, so word indices are
 //     exact.
-import { VicinalError, rowError, statusError, type CoreStatus } from '../errors.js';
+import {
+  VicinalError, queryError, readerError, rowError, statusError, type CoreStatus,
+} from '../errors.js';
 import type { FoundRows } from '../hits.js';
 import type { IdWords } from '../id_codec.js';
 import { kMetrics, type IndexShape } from '../index_options.js';
@@ -88,7 +90,7 @@ export class WasmBackend implements CoreBackend {
     const at = this.#scratch;
     const code = this.#core.vic_index_stats(index, at, at + kScratchStatus);
     this.#look();
-    if (code !== 0) throw statusError(this.#status(at + kScratchStatus));
+    if (code !== 0) throw readerError(this.#status(at + kScratchStatus));
     const wide = (offset: number): number => this.#wide(at + offset);
     const word = (offset: number): number => this.#get(at + offset);
     return {
@@ -203,11 +205,13 @@ export class WasmBackend implements CoreBackend {
   }
 
   openReader(index: Handle): Handle {
-    return this.#made(this.#core.vic_reader_open(index, this.#scratch + kScratchStatus));
+    return this.#made(
+      this.#core.vic_reader_open(index, this.#scratch + kScratchStatus), readerError);
   }
 
   snapshotReader(reader: Handle): Handle {
-    return this.#made(this.#core.vic_reader_snapshot(reader, this.#scratch + kScratchStatus));
+    return this.#made(
+      this.#core.vic_reader_snapshot(reader, this.#scratch + kScratchStatus), readerError);
   }
 
   abandonReader(reader: Handle, reuse: boolean): void {
@@ -234,7 +238,7 @@ export class WasmBackend implements CoreBackend {
   ): FoundRows {
     this.#putRequest(reader, request, compiled);
     this.#floats.set(query, this.#get(reader + kReader.query) >>> 2);
-    this.#check(reader, this.#core.vic_reader_search(reader));
+    this.#checkQuery(reader, this.#core.vic_reader_search(reader), () => 'the query');
     const count = this.#get(reader + kReader.hitCount);
     return this.#found(reader, 0, count, this.#wide(reader + kReader.sequence));
   }
@@ -254,7 +258,8 @@ export class WasmBackend implements CoreBackend {
       this.#putRequest(reader, request, compiled);
       // Of this length, so that queries of another could not go beyond the buffer.
       this.#floats.subarray(buffer >>> 2, (buffer >>> 2) + queries.length).set(queries);
-      this.#checkBatch(reader, this.#core.vic_reader_search_batch(reader, count));
+      this.#checkQuery(reader, this.#core.vic_reader_search_batch(reader, count),
+        (number) => `query ${number}`);
       const ends = this.#get(reader + kReader.batchEnds) >>> 2;
       const sequence = this.#wide(reader + kReader.sequence);
       small = queries.length + 3 * this.#get(reader + kReader.hitCount) <= kBatchWordsKept;
@@ -448,21 +453,18 @@ export class WasmBackend implements CoreBackend {
     if (code !== 0) throw statusError({ ...this.#status(reader + kReader.status), code });
   }
 
-  /** As #check; an error of one query's coordinates names the query. */
-  #checkBatch(reader: Handle, code: number): void {
-    try {
-      this.#check(reader, code);
-    } catch (error) {
-      if (!(error instanceof VicinalError) || error.code !== 'NOT_FINITE') throw error;
-      const { a } = this.#status(reader + kReader.status);
-      throw new VicinalError(error.code, `query ${a}: ${error.message}`, { cause: error });
-    }
+  /** As #check; an error of a query's coordinates names the query. */
+  #checkQuery(reader: Handle, code: number, name: (number: bigint) => string): void {
+    this.#look();
+    if (code === 0) return;
+    const status = { ...this.#status(reader + kReader.status), code };
+    throw queryError(status, name(status.a));
   }
 
   /** A handle, or the error in the scratch status. */
-  #made(result: number): Handle {
+  #made(result: number, errorOf: (status: CoreStatus) => VicinalError = statusError): Handle {
     const handle = result >>> 0;
-    if (handle === 0) throw statusError(this.#status(this.#scratch + kScratchStatus));
+    if (handle === 0) throw errorOf(this.#status(this.#scratch + kScratchStatus));
     return handle;
   }
 

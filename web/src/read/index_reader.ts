@@ -13,7 +13,7 @@ import { VicinalError, abortable, closedError, throwIfAborted } from '../errors.
 import { Filter } from '../filter.js';
 import { toHits, type FoundRows } from '../hits.js';
 import { packId } from '../id_codec.js';
-import type { IndexShape } from '../index_options.js';
+import { checkSignal, type IndexShape } from '../index_options.js';
 import { canShare } from '../platform/environment.js';
 import { checkSearchOptions, type SearchRequest } from '../search_options.js';
 import type {
@@ -91,7 +91,7 @@ export class IndexReader implements Reader, AsyncDisposable {
     const { shape } = this.#parts;
     this.#handle();
     const request = checkSearchOptions(options, shape.ids);
-    const vector = queryVector(query, shape.dim, 0);
+    const vector = queryVector(query, shape.dim);
     const handle = this.#handle();
     const compiled = this.#filters.of(handle, request);
     return this.#hits(this.#backend.search(handle, vector, request, compiled), request);
@@ -126,9 +126,9 @@ export class IndexReader implements Reader, AsyncDisposable {
     const { home, shape } = this.#parts;
     this.#handle();
     const request = checkSearchOptions(options, shape.ids);
-    const { signal } = options;
+    const signal = checkSignal(options.signal);
     throwIfAborted(signal);
-    const vector = new Float32Array(queryVector(query, shape.dim, 0));
+    const vector = new Float32Array(queryVector(query, shape.dim));
     this.#handle();
     const lent = this.#lend();
     const answer = home.searcher.search(lent, vector, request);
@@ -172,7 +172,10 @@ export class IndexReader implements Reader, AsyncDisposable {
     return new IndexReader({ ...this.#parts, handle, fixed: true });
   }
 
-  /** A moment's figures of the whole index, also on a snapshot. */
+  /**
+   * A moment's figures of the whole index, also on a snapshot. BUSY when all reader slots are
+   * taken, since it needs one for that moment; CLOSED.
+   */
   stats(): Stats {
     this.#backend.refresh(this.#handle());  // CLOSED when the index is
     const found = this.#backend.stats(this.#parts.index);

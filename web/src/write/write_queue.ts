@@ -16,7 +16,7 @@
 // I7: nothing here blocks or spins: a full ring, a writer and an encoder are waited for by their
 //     next answer, or their death.
 import {
-  VicinalError, closedError, statusError, throwIfAborted, withLanded, type Landed,
+  VicinalError, closedError, throwIfAborted, withLanded, writeError, type Landed,
 } from '../errors.js';
 import type { CoreBackend, Handle, MessageKind, MessageOutcome } from '../backend/core_backend.js';
 import type { Applier, Encoder } from '../backend/home.js';
@@ -189,7 +189,7 @@ export class WriteQueue {
       this.#releaseMessage(message);
       this.#sequence = Math.max(this.#sequence, outcome.sequence);
       const ok = outcome.status.code === 0;
-      const error = ok ? undefined : statusError(outcome.status);
+      const error = ok ? undefined : writeError(outcome.status);
       if (job.landing) job.land(outcome, error);
       else if (ok) job.end(outcome);
       else job.fail(error);
