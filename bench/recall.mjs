@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { commandLine } from './support/command_line.mjs';
 import { environment } from './support/environment.mjs';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
@@ -41,15 +41,13 @@ function measure(prefix, bits, calibrate, folder) {
     calibrated: calibrate, bytes_per_row: bytesPerRow, p50_us: p50, p99_us: p99, kernel };
 }
 
-const { values } = parseArgs({
-  options: {
-    data: { type: 'string', multiple: true, default: [DEMO] },
-    bits: { type: 'string', default: '1,2,3,4,8' },
-    calibrate: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-    output: { type: 'string' },
-  },
-});
+const values = commandLine(import.meta.url, {
+  data: { type: 'string', multiple: true, default: [DEMO] },
+  bits: { type: 'string', default: '1,2,3,4,8' },
+  calibrate: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  output: { type: 'string' },
+}, { numbers: ['bits'] });
 const folder = mkdtempSync(path.join(tmpdir(), 'vicinal-recall-'));
 const rows = [];
 try {

@@ -11,7 +11,7 @@ import { Agent, request } from 'node:http';
 import { loadavg } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { commandLine } from './support/command_line.mjs';
 import { dataset } from './support/dataset.mjs';
 import { environment } from './support/environment.mjs';
 import { percentiles, rounded } from './support/percentiles.mjs';
@@ -146,21 +146,19 @@ function* upserts({ dim, base }, rows, most) {
   }
 }
 
-const { values } = parseArgs({
-  options: {
-    workers: { type: 'string', default: '1,2' },
-    clients: { type: 'string', default: '1,16' },
-    seconds: { type: 'string', default: '5' },
-    n: { type: 'string', default: '20000' },
-    dim: { type: 'string', default: '100' },
-    bits: { type: 'string', default: '4' },
-    seed: { type: 'string', default: '1' },
-    data: { type: 'string' },
-    queries: { type: 'string' },
-    json: { type: 'boolean', default: false },
-    output: { type: 'string' },
-  },
-});
+const values = commandLine(import.meta.url, {
+  workers: { type: 'string', default: '1,2' },
+  clients: { type: 'string', default: '1,16' },
+  seconds: { type: 'string', default: '5' },
+  n: { type: 'string', default: '20000' },
+  dim: { type: 'string', default: '100' },
+  bits: { type: 'string', default: '4' },
+  seed: { type: 'string', default: '1' },
+  data: { type: 'string' },
+  queries: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  output: { type: 'string' },
+}, { numbers: ['workers', 'clients', 'seconds', 'n', 'dim', 'bits', 'seed'] });
 const list = (name) => values[name].split(',').map(Number);
 const [n, dim, bits, seed, seconds] = ['n', 'dim', 'bits', 'seed', 'seconds']
   .map((name) => Number(values[name]));

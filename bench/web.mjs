@@ -1,6 +1,6 @@
 // npm run bench -- web [--runtime node,chromium] [--variants ours,plain-js,hnswlib-wasm,...]
-//   [--workers 1,2] [--seconds S] [--build-seconds S] [--n N] [--dim D] [--bits B] [--seed S]
-//   [--data FILE --queries FILE] [--json] [--output FILE]
+//   [--parts alone,beside,...] [--workers 1,2] [--seconds S] [--build-seconds S] [--n N]
+//   [--dim D] [--bits B] [--seed S] [--data FILE --queries FILE] [--json] [--output FILE]
 //
 // Searches in JavaScript, k = 10, one at a time. Four parts in each runtime:
 //   alone    on the main thread, nobody writing, beside other libraries and a plain loop
@@ -11,8 +11,8 @@
 // In Node a frame is a timer of 16 ms. The others are fetched by npm (bench/data/fetch_peers.mjs).
 import { writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
-import { parseArgs } from 'node:util';
 import { fetchPeers } from './data/fetch_peers.mjs';
+import { commandLine } from './support/command_line.mjs';
 import { dataset } from './support/dataset.mjs';
 import { environment } from './support/environment.mjs';
 import { rounded } from './support/percentiles.mjs';
@@ -65,22 +65,26 @@ async function measure(runtime, { data, missing, options }, report) {
   }
 }
 
-const { values } = parseArgs({
-  options: {
-    runtime: { type: 'string', default: 'node,chromium' },
-    parts: { type: 'string', default: Object.keys(PARTS).join(',') },
-    variants: { type: 'string', default: 'ours,plain-js,hnswlib-wasm,edgevec,voy-search' },
-    workers: { type: 'string', default: '1,2' },
-    seconds: { type: 'string', default: '2' },
-    'build-seconds': { type: 'string', default: '20' },
-    n: { type: 'string', default: '5000' },
-    dim: { type: 'string', default: '384' },
-    bits: { type: 'string', default: '4' },
-    seed: { type: 'string', default: '1' },
-    data: { type: 'string' },
-    queries: { type: 'string' },
-    json: { type: 'boolean', default: false },
-    output: { type: 'string' },
+const values = commandLine(import.meta.url, {
+  runtime: { type: 'string', default: 'node,chromium' },
+  parts: { type: 'string', default: Object.keys(PARTS).join(',') },
+  variants: { type: 'string', default: 'ours,plain-js,hnswlib-wasm,edgevec,voy-search' },
+  workers: { type: 'string', default: '1,2' },
+  seconds: { type: 'string', default: '2' },
+  'build-seconds': { type: 'string', default: '20' },
+  n: { type: 'string', default: '5000' },
+  dim: { type: 'string', default: '384' },
+  bits: { type: 'string', default: '4' },
+  seed: { type: 'string', default: '1' },
+  data: { type: 'string' },
+  queries: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  output: { type: 'string' },
+}, {
+  numbers: ['workers', 'seconds', 'build-seconds', 'n', 'dim', 'bits', 'seed'],
+  choices: {
+    runtime: ['node', 'chromium'], parts: Object.keys(PARTS),
+    variants: ['ours', 'plain-js', 'hnswlib-wasm', 'edgevec', 'voy-search'],
   },
 });
 const [n, dim, bits, seed, seconds, buildSeconds] =

@@ -1,4 +1,4 @@
-// npm run bench -- web-scan [--runtime node,chromium] [--variants wasm,relaxed,scalar,plain]
+// npm run bench -- web-scan [--runtime node,chromium] [--variants auto,wasm,relaxed,scalar,plain]
 //   [--n N] [--dim D] [--bits B] [--seed S] [--json] [--output FILE]
 //
 // A search in WebAssembly, k = 10, in one thread: our builds and a plain loop over a Float32Array,
@@ -6,7 +6,7 @@
 // user gets who asks for nothing.
 import { writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
-import { parseArgs } from 'node:util';
+import { commandLine } from './support/command_line.mjs';
 import { environment } from './support/environment.mjs';
 import { rounded } from './support/percentiles.mjs';
 import { openRuntime } from './support/runtimes.mjs';
@@ -42,16 +42,19 @@ function line({ runtime, op, dim, variant, kernel, ...row }) {
   return `${head}p50 ${row.p50_us} us, p99 ${row.p99_us} us, recall ${row.recall} (${kernel})`;
 }
 
-const { values } = parseArgs({
-  options: {
-    runtime: { type: 'string', default: 'node,chromium' },
-    variants: { type: 'string', default: 'auto,wasm,relaxed,scalar,plain' },
-    n: { type: 'string', default: '100000' },
-    dim: { type: 'string', default: '384' },
-    bits: { type: 'string', default: '4' },
-    seed: { type: 'string', default: '1' },
-    json: { type: 'boolean', default: false },
-    output: { type: 'string' },
+const values = commandLine(import.meta.url, {
+  runtime: { type: 'string', default: 'node,chromium' },
+  variants: { type: 'string', default: 'auto,wasm,relaxed,scalar,plain' },
+  n: { type: 'string', default: '100000' },
+  dim: { type: 'string', default: '384' },
+  bits: { type: 'string', default: '4' },
+  seed: { type: 'string', default: '1' },
+  json: { type: 'boolean', default: false },
+  output: { type: 'string' },
+}, {
+  numbers: ['n', 'dim', 'bits', 'seed'],
+  choices: {
+    runtime: ['node', 'chromium'], variants: ['auto', 'wasm', 'relaxed', 'scalar', 'plain'],
   },
 });
 const numbers = Object.fromEntries(['n', 'dim', 'bits', 'seed']

@@ -68,6 +68,8 @@ export class FrameLoop {
     figures.rows = this.#reader.size;
     figures.hits = hits;
     ++figures.frames;
+    // What onFrame shows is of this frame, too; what showing it took is in the next one's figures.
+    figures.longestTaskMs = Math.max(figures.longestTaskMs, performance.now() - begun);
     onFrame(figures);
     const taskMs = performance.now() - begun;
     figures.longestTaskMs = Math.max(figures.longestTaskMs, taskMs);

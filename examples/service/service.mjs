@@ -42,6 +42,9 @@ export class Service {
     const service = new Service();
     service.#options = { ...defaults, ...options };
     const { dim, metric, bits, maxBytes, workers } = service.#options;
+    if (!Number.isSafeInteger(workers) || workers < 1) {
+      throw new RangeError(`workers: found ${workers}, expected an integer from 1 on`);
+    }
     service.#index = await VectorIndex.create({ dim, metric, bits }, { maxBytes });
     service.#threads = Array.from({ length: workers }, (_, number) => (
       { number, worker: undefined, port: undefined, pauseMs: 0 }));

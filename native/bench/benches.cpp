@@ -23,8 +23,9 @@ std::vector<Row> run_writes(const Options& options);
 namespace {
 
 constexpr const char kConcurrentNotes[] =
-    "ours searches in its callers (pool 0: there are no helper threads yet). locked-pool takes a\n"
-    "fair reader-writer lock and has one pool of threads scan for all (pool 0: under the lock).\n"
+    "ours searches in its callers; its pool are threads that help them while cores are free.\n"
+    "locked-pool takes a fair reader-writer lock and has one pool of threads scan for all\n"
+    "(pool 0: under the lock).\n"
     "searches_per_s counts queries, times are of calls of nq queries. scaling: against as many\n"
     "times one caller of ours as there are callers or cores; cpu_share: what of these cores they\n"
     "got. cpu_us: processor time a call; cpu_ratio: against one caller of ours. involuntary:\n"

@@ -1,6 +1,8 @@
 // The scripts decide what counts as passed: they are tested like the rest.
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { verdict } from '../../scripts/lib/models.mjs';
+import { capture, inRoot } from '../../scripts/lib/process.mjs';
 import { countJunit, countStage, countVitest } from '../../scripts/lib/results.mjs';
 import { parsePackages, versionFits } from '../../scripts/setup.mjs';
 
@@ -26,6 +28,25 @@ describe('package pins', () => {
     ['1:15.0', { exact: true, version: '14' }, false],
   ])('%s against %o: %s', (installed, pin, fits) => {
     expect(versionFits(installed, pin)).toBe(fits);
+  });
+});
+
+describe('npm run bench', () => {
+  const bench = (...args) => capture(process.execPath, [inRoot('scripts', 'bench.mjs'), ...args]);
+  const names = /Names: (.*)/.exec(bench('--help').output)[1].split(', ');
+
+  it.each([[0, ['--help']], [0, ['-h']], [1, []], [1, ['scna']], [1, ['web_scan']], [1, ['..']]])(
+    'ends with %i and the names for %o, before anything is built', (code, args) => {
+      const told = bench(...args);
+      expect(told.code).toBe(code);
+      expect(told.output).toContain(`Names: ${names.join(', ')}`);
+      expect(told.output).not.toContain('build:');
+    });
+
+  it('is listed in the README with every benchmark that there is', () => {
+    const readme = readFileSync(inRoot('README.md'), 'utf8');
+    const listed = Array.from(readme.matchAll(/^npm run bench -- ([a-z-]+)/gm), ([, name]) => name);
+    expect(listed.sort()).toEqual(names);
   });
 });
 

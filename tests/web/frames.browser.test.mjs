@@ -43,7 +43,9 @@ async function runFrames(reader, queries, count, options = {}) {
   const seen = [];
   let loop;
   await new Promise((resolve, reject) => {
-    const onFrame = ({ hits, sequence }) => {
+    const onFrame = ({ hits, sequence, longestSearchMs, longestTaskMs }) => {
+      // Both of the frames so far, this one included: a search is a part of its task.
+      if (longestSearchMs > longestTaskMs) reject(new Error('a search longer than its task'));
       seen.push({ sequence, found: plain(hits) });
       if (seen.length === count) resolve();
     };

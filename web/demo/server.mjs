@@ -40,6 +40,11 @@ function fileOf(url) {
 
 async function answer(request, response) {
   try {
+    const { pathname } = new URL(request.url, 'http://localhost');
+    if (Object.hasOwn(folders, `${pathname}/`)) {
+      response.writeHead(301, { ...headers, Location: `${pathname}/` }).end();
+      return;
+    }
     const file = fileOf(request.url);
     const { size } = await stat(file);
     const type = types[path.extname(file)] ?? 'application/octet-stream';
@@ -65,7 +70,13 @@ if (missing.length > 0) {
   process.exit(1);
 }
 
-server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1', () => {
+const port = process.argv[2] ?? '8080';
+if (!/^\d+$/.test(port) || Number(port) > 65535) {
+  console.error(`${port} is no port: npm run demo [-- PORT], a number from 0 to 65535`);
+  process.exit(2);
+}
+
+server.listen(Number(port), '127.0.0.1', () => {
   const address = `http://127.0.0.1:${server.address().port}/`;
   console.log(`The demo is at ${address}, a search in each frame at ${address}examples/frames/`
     + ' (Ctrl+C ends it)');

@@ -1,6 +1,7 @@
 // The benchmarks of npm run bench that are written in JavaScript: small runs of them answer as
 // bench/ says. What they measure is asked nothing about.
 import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
@@ -27,7 +28,51 @@ function expectLatencies(rows) {
   }
 }
 
+describe.each(['recall', 'service', 'web', 'web_scan'])('the command line of %s', (name) => {
+  const script = fileURLToPath(new URL(`../../../bench/${name}.mjs`, import.meta.url));
+  const start = (...args) => new Promise((resolve) => {
+    execFile(process.execPath, [script, ...args], { timeout: 20_000 },
+      (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, stderr }));
+  });
+  const shown = name.replaceAll('_', '-');
+
+  test('--help tells every option', async () => {
+    const { code, stdout, stderr } = await start('--help');
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toContain(`npm run bench -- ${shown}`);
+    const source = await readFile(script, 'utf8');
+    const options = source.match(/^ {2}'?([a-z-]+)'?: \{ type:/gm)
+      .map((line) => /[a-z-]+/.exec(line)[0]);
+    expect(options).toContain('bits');
+    for (const option of options) expect(stdout).toContain(`--${option}`);
+  });
+
+  const one = [['--sekonds', '1'], ['--bits', '1,,four']];
+  const more = [['--bits'], ['--bits', '-1'], ['extra']];
+  test.for(name === 'recall' ? [...one, ...more] : one)(
+    '%o is one line and status 2', async (args) => {
+      const { code, stdout, stderr } = await start(...args);
+      expect([code, stdout]).toEqual([2, '']);
+      const [line, ...rest] = stderr.split('\n');
+      expect(line).toContain(args[0]);
+      expect(line).toContain(`npm run bench -- ${shown} --help`);
+      expect(rest).toEqual(['']);
+    });
+});
+
 describe('bench web', () => {
+  test('a part or a library that there is not is named', async () => {
+    const script = fileURLToPath(new URL('../../../bench/web.mjs', import.meta.url));
+    for (const option of ['parts', 'variants']) {
+      const { code, stderr } = await new Promise((resolve) => {
+        execFile(process.execPath, [script, `--${option}`, 'nothing'], { timeout: 20_000 },
+          (error, _stdout, text) => resolve({ code: error?.code ?? 0, stderr: text }));
+      });
+      expect(code).toBe(2);
+      expect(stderr).toContain(`--${option}: there is no "nothing"`);
+    }
+  });
+
   // Chromium's page must have what Node has: the measuring half is one file.
   test.for(['node', 'chromium'])('in %s, every part has its rows', async (runtime) => {
     const rows = await bench('web', '--runtime', runtime, '--variants', 'ours,plain-js', '--n',

@@ -22,3 +22,13 @@ test('it says what to run, and ends', async () => {
   expect(stderr).toMatch(/not built/);
   expect(stderr).toMatch(/npm run build/);
 });
+
+test.for(['abc', '-1', '65536', '80.5', '--port'])('%s is no port: one line, and it ends',
+  async (port) => {
+    const { code, stderr } = await new Promise((resolve) => {
+      execFile(process.execPath, [server, port], { timeout: 20_000 },
+        (error, _stdout, text) => resolve({ code: error?.code ?? 0, stderr: text }));
+    });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^.* is no port: .*65535\n$/);
+  });

@@ -55,6 +55,11 @@ test.for(['/', '/dist/index.js', '/examples/frames/', '/examples/frames/adding_w
     expect(headers.get('cross-origin-embedder-policy')).toBe('require-corp');
   });
 
+test.for(['/dist', '/examples/frames'])('the server leads from %s to the folder', async (place) => {
+  const answer = await fetch(`${await startServer()}${place}`, { redirect: 'manual' });
+  expect([answer.status, answer.headers.get('location')]).toEqual([301, `${place}/`]);
+});
+
 test.for(['/nothing', '/dist/%2e%2e%2fpackage.json', '/examples/service/server.mjs', '/%',
   '/examples/frames/..%2f..%2fpackage.json', '/%2e%2e%2f%2e%2e%2fpackage.json'])(
   'the server does not have %s', async (place) => {

@@ -277,6 +277,24 @@ async function startCommand(...args) {
   return { child, exited, port: Number(/:(\d+)\//.exec(output)?.[1]), output: () => output };
 }
 
+test.for([['--worker', '2'], ['--dim', 'abc'], ['--workers', '1.5'], ['--max-bytes', '1GB'],
+  ['--port', '-1'], ['--dim'], ['extra']])(
+  'the command line %o is told in a line, with the usage', async (args) => {
+    const child = spawn(process.execPath, [command, ...args]);
+    const texts = Promise.all([child.stdout.toArray(), child.stderr.toArray()]);
+    const [code] = await once(child, 'exit');
+    const [output, errors] = (await texts).map((parts) => Buffer.concat(parts).toString());
+    expect([code, output]).toEqual([2, '']);
+    const [line, usage] = errors.split('\n');
+    expect(line).toContain(args[0].replace('--', ''));
+    expect(usage).toMatch(/^usage: node examples\/service\/server.mjs/);
+    expect(errors).not.toMatch(/\bat /);
+  });
+
+test.for([0, -1, 1.5, NaN])('%f threads are refused', async (workers) => {
+  await expect(Service.start({ dim, workers })).rejects.toThrow(/workers: .* integer/);
+});
+
 test('told to end, the command answers what is under way, takes no more, and ends', async () => {
   const { child, exited, port, output } = await startCommand('--dim', '3', '--workers', '2');
   const body = JSON.stringify({ ids: [1], vectors: [[1, 0, 0]] });
