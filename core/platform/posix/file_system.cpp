@@ -1,0 +1,269 @@
+#include "platform/file_system.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/random.hpp"
+#include "platform/clock.hpp"
+
+namespace vicinal::platform {
+namespace {
+
+// One call moves at most this much: Linux transfers no more than 2 GiB - 4 KiB at a time.
+constexpr std::size_t kTransferBytesMax = std::size_t{1} << 30;
+constexpr int kNameTriesMax = 100;
+
+[[nodiscard]] Status error(int number) noexcept {
+  return Status(Code::io, static_cast<std::uint64_t>(number));
+}
+
+struct Path {
+  char text[PATH_MAX];
+};
+
+[[nodiscard]] int kind_error(const struct stat& about) noexcept {
+  if (S_ISDIR(about.st_mode)) return EISDIR;
+  return S_ISREG(about.st_mode) ? 0 : EINVAL;
+}
+
+class PosixFile final : public File {
+ public:
+  explicit PosixFile(int number) noexcept : number_(number) {}
+  ~PosixFile() override { ::close(number_); }
+
+  Result<std::uint64_t> size() noexcept override {
+    struct stat about{};
+    if (::fstat(number_, &about) != 0) return error(errno);
+    return static_cast<std::uint64_t>(about.st_size);
+  }
+  Status read_at(std::uint64_t offset, std::span<std::byte> bytes) noexcept override {
+    return transfer_all(offset, bytes.size(), [&](std::size_t done, std::size_t wanted, off_t at) {
+      return ::pread(number_, bytes.data() + done, wanted, at);
+    });
+  }
+  Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) noexcept override {
+    return transfer_all(offset, bytes.size(), [&](std::size_t done, std::size_t wanted, off_t at) {
+      return ::pwrite(number_, bytes.data() + done, wanted, at);
+    });
+  }
+  Status sync() noexcept override { return ::fdatasync(number_) == 0 ? Status() : error(errno); }
+  Status truncate(std::uint64_t bytes) noexcept override {
+    if (bytes > kOffsetMax) return error(EFBIG);
+    int refused = 0;
+    do {
+      refused = ::ftruncate(number_, static_cast<off_t>(bytes));
+    } while (refused != 0 && errno == EINTR);
+    return refused == 0 ? Status() : error(errno);
+  }
+  Result<void*> map(std::uint64_t offset, std::size_t bytes, Mapping mapping) noexcept override {
+    VICINAL_ASSERT(offset % kMapBytes == 0 && bytes > 0);
+    if (offset > kOffsetMax - bytes) return error(EOVERFLOW);
+    const int protection = mapping == Mapping::read ? PROT_READ : PROT_READ | PROT_WRITE;
+    const int kind = mapping == Mapping::private_write ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
+    void* memory =
+        ::mmap(nullptr, bytes, protection, kind, number_, static_cast<off_t>(offset));
+    if (memory == MAP_FAILED) return errno == ENOMEM ? Status(Code::full, bytes) : error(errno);
+    return memory;
+  }
+  Status lock() noexcept override {
+    int refused = 0;
+    do {
+      refused = ::flock(number_, LOCK_EX | LOCK_NB);
+    } while (refused != 0 && errno == EINTR);
+    if (refused == 0) return {};
+    return errno == EWOULDBLOCK ? Status(Code::busy) : error(errno);
+  }
+  Result<bool> is_at(const char* path) noexcept override {
+    struct stat held{};
+    struct stat found{};
+    if (::fstat(number_, &held) != 0) return error(errno);
+    if (::stat(path, &found) != 0) return errno == ENOENT ? Result<bool>(false) : error(errno);
+    return held.st_dev == found.st_dev && held.st_ino == found.st_ino;
+  }
+
+ private:
+  static constexpr std::uint64_t kOffsetMax = std::uint64_t{1} << 62;
+
+  // Calls transfer(bytes done, bytes wanted, place) until all `bytes` are done.
+  template <class Transfer>
+  [[nodiscard]] static Status transfer_all(std::uint64_t offset, std::size_t bytes,
+                                           Transfer transfer) noexcept {
+    if (offset > kOffsetMax - bytes) return error(EOVERFLOW);
+    for (std::size_t done = 0; done < bytes;) {
+      const std::size_t left = bytes - done;
+      const ssize_t moved = transfer(done, left < kTransferBytesMax ? left : kTransferBytesMax,
+                                     static_cast<off_t>(offset + done));
+      if (moved < 0 && errno == EINTR) continue;
+      if (moved < 0) return error(errno);
+      if (moved == 0) return error(EIO);  // the file ends before the length that it had
+      done += static_cast<std::size_t>(moved);
+    }
+    return {};
+  }
+
+  int number_;
+};
+
+[[nodiscard]] Result<std::unique_ptr<File>> file_of(int number) noexcept {
+  std::unique_ptr<File> file(new (std::nothrow) PosixFile(number));
+  if (file == nullptr) {
+    ::close(number);
+    return Status(Code::full, sizeof(PosixFile));
+  }
+  return file;
+}
+
+[[nodiscard]] std::unique_ptr<char[]> copy_of(const Path& path) noexcept {
+  const std::size_t bytes = std::strlen(path.text) + 1;
+  std::unique_ptr<char[]> text(new (std::nothrow) char[bytes]);
+  if (text != nullptr) std::memcpy(text.get(), path.text, bytes);
+  return text;
+}
+
+// Where the new content goes: the file that `path` leads to, if one exists. 0 or errno.
+[[nodiscard]] int resolve(const char* path, Path& target) noexcept {
+  if (realpath(path, target.text) != nullptr) return 0;
+  if (errno != ENOENT) return errno;
+  const std::size_t length = std::strlen(path);
+  if (length == 0) return ENOENT;
+  if (length >= sizeof target.text) return ENAMETOOLONG;
+  std::memcpy(target.text, path, length + 1);
+  return 0;
+}
+
+// A new file beside `target`, whose name goes to `name`. Negative, with errno set, on failure.
+[[nodiscard]] int create_with_free_name(const Path& target, mode_t mode, Path& name) noexcept {
+  Random random(monotonic_ns() ^ static_cast<std::uint64_t>(getpid()) << 40);
+  for (int tries = 0; tries < kNameTriesMax; ++tries) {
+    const int length = std::snprintf(name.text, sizeof name.text, "%s.%08x.tmp", target.text,
+                                     static_cast<unsigned>(random.next() >> 32));
+    if (length < 0 || static_cast<std::size_t>(length) >= sizeof name.text) {
+      errno = ENAMETOOLONG;
+      return -1;
+    }
+    const int number = ::open(name.text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (number >= 0 || errno != EEXIST) return number;
+  }
+  return -1;
+}
+
+// A name is durable once its directory is. 0 or errno.
+[[nodiscard]] int flush_directory_of(const char* target) noexcept {
+  Path path;
+  std::snprintf(path.text, sizeof path.text, "%s", target);
+  char* slash = std::strrchr(path.text, '/');
+  const char* directory = ".";
+  if (slash != nullptr) {
+    directory = slash == path.text ? "/" : path.text;
+    *slash = '\0';
+  }
+  const int number = ::open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (number < 0) return errno;
+  // EINVAL: a file system that cannot flush directories, so nothing more can be done.
+  const int failed = ::fsync(number) == 0 || errno == EINVAL ? 0 : errno;
+  ::close(number);
+  return failed;
+}
+
+class PosixFiles final : public FileSystem {
+ public:
+  Result<std::unique_ptr<File>> open(const char* path, Access access) noexcept override {
+    VICINAL_ASSERT(path != nullptr);
+    // O_NONBLOCK: opening a pipe must not wait for its other end.
+    const int mode = access == Access::write ? O_RDWR : O_RDONLY;
+    const int number = ::open(path, mode | O_CLOEXEC | O_NONBLOCK);
+    if (number < 0) return error(errno);
+    struct stat about{};
+    const int wrong = ::fstat(number, &about) != 0 ? errno : kind_error(about);
+    if (wrong != 0) {
+      ::close(number);
+      return error(wrong);
+    }
+    return file_of(number);
+  }
+
+  Result<TemporaryFile> create_beside(const char* path) noexcept override {
+    VICINAL_ASSERT(path != nullptr);
+    Path target;
+    if (const int failed = resolve(path, target); failed != 0) return error(failed);
+    struct stat before{};
+    const bool replaces = ::stat(target.text, &before) == 0;
+    if (replaces) {
+      if (const int wrong = kind_error(before); wrong != 0) return error(wrong);
+    }
+    Path name;
+    const int number = create_with_free_name(target, 0666, name);
+    if (number < 0) return error(errno);
+    auto file = file_of(number);
+    TemporaryFile temporary;
+    if (file.ok()) temporary = {std::move(file).value(), copy_of(name), copy_of(target)};
+    Status made = file.status();
+    if (made.ok() && (temporary.name == nullptr || temporary.target == nullptr)) {
+      made = Status(Code::full);
+    }
+    if (made.ok() && replaces && ::fchmod(number, before.st_mode & 07777) != 0) {
+      made = error(errno);
+    }
+    if (made.ok()) return temporary;
+    ::unlink(name.text);
+    return made;
+  }
+
+  Status rename_over(TemporaryFile& temporary) noexcept override {
+    return named(temporary, ::rename(temporary.name.get(), temporary.target.get()) == 0);
+  }
+
+  Status rename_new(TemporaryFile& temporary) noexcept override {
+    // A rename would replace what came into being meanwhile; a second link cannot.
+    const bool linked = ::link(temporary.name.get(), temporary.target.get()) == 0;
+    const Status status = named(temporary, linked);
+    if (linked) ::unlink(temporary.name.get());
+    return status;
+  }
+
+  void discard(TemporaryFile& temporary) noexcept override {
+    if (temporary.name != nullptr) ::unlink(temporary.name.get());
+    temporary = {};
+  }
+
+ private:
+  // Looks at errno.
+  static Status named(TemporaryFile& temporary, bool done) noexcept {
+    if (!done) {
+      const int failed = errno;
+      ::unlink(temporary.name.get());
+      return error(failed);
+    }
+    const int failed = flush_directory_of(temporary.target.get());
+    return failed == 0 ? Status() : error(failed);
+  }
+};
+
+}  // namespace
+
+void unmap_file(void* memory, std::size_t bytes) noexcept {
+  if (memory == nullptr) return;
+  const int refused = ::munmap(memory, bytes);
+  VICINAL_ASSERT(refused == 0);
+}
+
+FileSystem& system_files() noexcept {
+  static PosixFiles files;
+  return files;
+}
+
+std::uint64_t process_id() noexcept { return static_cast<std::uint64_t>(::getpid()); }
+
+}  // namespace vicinal::platform
