@@ -133,7 +133,7 @@ TEST(EngineHelp, OptionsAreChecked) {
 TEST(EngineHelp, OutlivesTheIndexAndEndsInTheMiddleOfAnything) {
   for (std::uint64_t round = 0; round < scaled(6); ++round) {
     std::optional<Index> index = filled();
-    ASSERT_TRUE(index->set_helpers(1 + round % 3).ok());
+    ASSERT_TRUE(index->set_helpers(1 + static_cast<std::uint32_t>(round % 3)).ok());
     std::optional<Snapshot> snapshot = index->reader().snapshot();
     sync::Atomic<std::uint32_t> stop;
     std::thread outside([&stop, helper = std::move(index->helper()).value()]() mutable {
