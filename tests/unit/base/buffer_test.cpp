@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "base/assert.hpp"
+#include "base/growing_buffer.hpp"
+#include "base/random.hpp"
 
 namespace vicinal {
 namespace {
@@ -47,6 +51,49 @@ TEST(AlignedBuffer, ARefusedAllocationIsFullAndNotACrash) {
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.code(), Code::full);
   EXPECT_EQ(made.status().a(), bytes);
+}
+
+TEST(GrowingBuffer, KeepsItsBytesWhileItGrows) {
+  GrowingBuffer buffer;
+  EXPECT_TRUE(buffer.empty());
+  EXPECT_TRUE(buffer.append(nullptr, 0).ok());
+  std::vector<std::byte> expected;
+  Random random(5);
+  for (std::uint32_t round = 0; round < 300; ++round) {
+    std::byte piece[40];
+    for (std::byte& byte : piece) byte = static_cast<std::byte>(random.next());
+    const std::size_t bytes = random.below(sizeof piece + 1);
+    ASSERT_TRUE(buffer.append(piece, bytes).ok());
+    expected.insert(expected.end(), piece, piece + bytes);
+    const std::size_t step = 1 + random.below(9);
+    ASSERT_TRUE(buffer.pad_to(step).ok());
+    while (expected.size() % step != 0) expected.push_back(std::byte{0});
+    ASSERT_EQ(buffer.size(), expected.size());
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), buffer.data()));
+  }
+  EXPECT_LT(buffer.capacity(), 3 * expected.size());
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % kBufferAlignment, 0u);
+  const std::size_t kept = buffer.capacity();
+  buffer.clear();
+  EXPECT_EQ(buffer.size(), 0u);
+  EXPECT_EQ(buffer.capacity(), kept);
+  EXPECT_TRUE(buffer.append_zeros(kept).ok());  // over what was there before
+  for (std::size_t i = 0; i < kept; ++i) ASSERT_EQ(buffer.data()[i], std::byte{0}) << i;
+  buffer.release();
+  EXPECT_EQ(buffer.capacity(), 0u);
+}
+
+TEST(GrowingBuffer, ARefusedAllocationIsFullAndLeavesTheBytes) {
+  GrowingBuffer buffer;
+  EXPECT_TRUE(buffer.append_value(std::uint64_t{42}).ok());
+  for (const std::size_t more :
+       {std::numeric_limits<std::size_t>::max(), std::numeric_limits<std::size_t>::max() / 2,
+        std::numeric_limits<std::size_t>::max() / 4}) {
+    EXPECT_EQ(buffer.append_zeros(more).code(), Code::full);
+    EXPECT_EQ(buffer.reserve(more).code(), Code::full);
+    EXPECT_EQ(buffer.size(), 8u);
+  }
+  EXPECT_EQ(buffer.data()[0], std::byte{42});
 }
 
 void print_failure(const char* expression, const char* file, int line) {
