@@ -49,7 +49,7 @@ function nodeProject(name, include, options = {}) {
 export default defineConfig({
   test: {
     projects: [
-      nodeProject('node', ['tests/web/**/*.test.mjs'], {
+      nodeProject('node', ['tests/web/**/*.test.mjs', 'tests/format/*.test.mjs'], {
         exclude: ['**/*.browser.test.mjs'],
         env,
       }),
