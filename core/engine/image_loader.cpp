@@ -6,40 +6,10 @@
 
 #include "base/assert.hpp"
 #include "quant/calibration.hpp"
+#include "quant/factor_limits.hpp"
 
 namespace vicinal::engine {
 namespace {
-
-// No vector is longer than sqrt(16384) * 1e16, nor farther than twice that from an origin, and no
-// row's factors are larger than its length.
-struct FactorLimits {
-  float largest = 2.0e18f;
-  bool zero_rows = false;  // kZeroRowFactors may occur
-
-  FactorLimits(bool calibrated, Metric metric) noexcept
-      : largest(calibrated ? 4.0e18f : 2.0e18f),
-        zero_rows(calibrated && metric == Metric::cosine) {}
-};
-
-// Whether the factors can be those of a valid row: what is larger was not encoded, and would end in
-// infinite scores.
-bool factors_are_sane(const quant::RowFactors& factors, std::uint32_t coded_dim,
-                      const FactorLimits& limits) noexcept {
-  if (quant::is_zero_row(factors.plane_cosine2)) {
-    constexpr quant::RowFactors kZero = quant::kZeroRowFactors;
-    return limits.zero_rows && factors.scale == kZero.scale &&
-           factors.plane_scale == kZero.plane_scale &&
-           factors.plane_cosine2 == kZero.plane_cosine2;
-  }
-  const double largest = double{limits.largest};
-  const double length2 = double{factors.plane_scale} * double{factors.plane_scale} *
-                         double{factors.plane_cosine2} * coded_dim;
-  if (!(length2 <= largest * largest)) return false;
-  // Comparisons are written so that NaN fails them.
-  return factors.scale >= 0 && factors.scale <= largest && factors.plane_scale >= 0 &&
-         factors.plane_scale <= largest && factors.plane_cosine2 >= 0 &&
-         factors.plane_cosine2 <= 1;
-}
 
 // Room for another size; FULL. What was in there is gone.
 Status make_room(AlignedBuffer& buffer, std::uint64_t bytes) noexcept {
@@ -216,13 +186,12 @@ Status ImageLoader::want_factors(Part* part) noexcept {
 }
 
 Status ImageLoader::take_factors() noexcept {
-  const FactorLimits limits(header_.version > storage::kImageVersionPlain,
-                            core_->options().metric);
+  const quant::FactorLimits limits(core_->quantiser().layout().coded_dim,
+                                   header_.version > storage::kImageVersionPlain,
+                                   core_->options().metric);
   const auto* factors = part_->factors.as<quant::RowFactors>();
   for (std::uint64_t row = 0; row < part_->rows; ++row) {
-    if (!factors_are_sane(factors[row], core_->quantiser().layout().coded_dim, limits)) {
-      return Status(Code::corrupt);
-    }
+    if (!limits.hold_for(factors[row])) return Status(Code::corrupt);
   }
   return want_factors(part_->next);
 }

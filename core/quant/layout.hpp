@@ -110,4 +110,17 @@ inline void for_each_sign_nibble(const std::uint8_t* signs, std::uint32_t groups
   }
 }
 
+// The other way: lane `lane` of a block's plane gets a packed row's signs.
+inline void put_signs(const CodeLayout& layout, std::uint8_t* plane, std::uint32_t lane,
+                      const std::uint8_t* signs) noexcept {
+  std::uint8_t* row = plane + lane % simd::kGroupBytes;
+  const bool low = lane < simd::kGroupBytes;
+  const int shift = low ? 0 : 4;
+  const auto keep = static_cast<std::uint8_t>(low ? 0xf0 : 0x0f);
+  for_each_sign_nibble(signs, layout.groups, [&](std::uint32_t group, std::uint8_t nibble) {
+    std::uint8_t& byte = row[group * simd::kGroupBytes];
+    byte = static_cast<std::uint8_t>((byte & keep) | nibble << shift);
+  });
+}
+
 }  // namespace vicinal::quant

@@ -48,7 +48,9 @@ Status VersionBuilder::prepare() noexcept {
   return {};
 }
 
-Result<Version*> VersionBuilder::make_first() noexcept {
+Result<Version*> VersionBuilder::make_first(std::uint64_t sequence) noexcept {
+  VICINAL_ASSERT(!active());
+  sequence_ = sequence;
   auto* version = make<Version>();
   auto* directory = make<DirectoryRoot>();
   auto* ids = make<IdRoot>();
@@ -59,13 +61,14 @@ Result<Version*> VersionBuilder::make_first() noexcept {
     }
     return Status(Code::full);
   }
+  version->sequence = sequence;
   version->directory = directory;
   version->ids = ids;
   return version;
 }
 
-Status VersionBuilder::begin(const Version& base) noexcept {
-  VICINAL_ASSERT(!active());
+Status VersionBuilder::begin(const Version& base, std::uint64_t sequence) noexcept {
+  VICINAL_ASSERT(!active() && sequence > base.sequence);
   VICINAL_ASSERT(replaced_ == nullptr && opened_ == nullptr);
   if (spare_version_ == nullptr) spare_version_ = make<Version>();
   if (spare_tail_ == nullptr) {
@@ -74,7 +77,7 @@ Status VersionBuilder::begin(const Version& base) noexcept {
   if (spare_version_ == nullptr || spare_tail_ == nullptr) return Status(Code::full);
   base_ = &base;
   base_open_ = open_.segment();
-  sequence_ = base.sequence + 1;
+  sequence_ = sequence;
   next_ = spare_version_;
   next_->birth = sequence_;
   next_->sequence = sequence_;

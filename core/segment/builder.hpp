@@ -66,11 +66,13 @@ class VersionBuilder {
 
   // FULL without memory. Once, before anything else.
   Status prepare() noexcept;
-  // An empty version of sequence 0, or FULL. The caller publishes it.
-  [[nodiscard]] Result<Version*> make_first() noexcept;
+  // An empty version, or FULL. The caller publishes it.
+  [[nodiscard]] Result<Version*> make_first(std::uint64_t sequence = 0) noexcept;
 
   // Starts a transaction on the newest version. FULL when nothing can be reserved.
-  Status begin(const Version& base) noexcept;
+  Status begin(const Version& base) noexcept { return begin(base, base.sequence + 1); }
+  // The same for a version of a later number than the next one.
+  Status begin(const Version& base, std::uint64_t sequence) noexcept;
   [[nodiscard]] bool active() const noexcept { return next_ != nullptr; }
   [[nodiscard]] bool changed() const noexcept { return changed_; }
   [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
@@ -139,6 +141,10 @@ class VersionBuilder {
   // Returns the bytes of what is lost, ever.
   std::uint64_t recover(const Version& newest, std::uint64_t retired_bytes) noexcept;
 
+  // Between transactions, where nothing is open: rows go on where the newest version has most room
+  // for them.
+  void reopen(const Version& newest) noexcept;
+
   // Everything that only this version reaches, itself included; at the index's end.
   static void destroy_version(Version* version) noexcept;
 
@@ -150,6 +156,8 @@ class VersionBuilder {
   void set_bytes_ended(std::uint64_t bytes) noexcept { bytes_ended_ = bytes; }
 
  private:
+  friend class Replay;
+
   [[nodiscard]] SegmentView* mutable_view(std::uint32_t number) noexcept;
   [[nodiscard]] DirectoryRoot* mutable_directory(std::uint32_t leaf_count) noexcept;
   [[nodiscard]] LivePage* mutable_live_page(SegmentView* view, std::uint32_t page) noexcept;
@@ -160,6 +168,8 @@ class VersionBuilder {
   [[nodiscard]] Segment* make_segment(std::uint32_t number, std::uint64_t rows_wanted) noexcept;
   [[nodiscard]] bool reserve_hint(std::uint64_t hash) noexcept;
   [[nodiscard]] SubTable* rebuild(const SubTable& old, std::uint32_t table) noexcept;
+  // A table of our own, with room, in place of a foreign one (id_table.hpp I6).
+  [[nodiscard]] SubTable* take_over(const SubTable& foreign, std::uint32_t table) noexcept;
   [[nodiscard]] bool is_incoming(Slot slot) const noexcept {
     const Segment* segment = incoming_.segment();
     return segment != nullptr && slot.segment() == segment->number() &&
@@ -192,6 +202,9 @@ class VersionBuilder {
   template <class T>
   [[nodiscard]] T* copy(const T& original) noexcept {
     return made(sizeof(T), [&] { return sync::copy_object(original, sequence_); });
+  }
+  [[nodiscard]] SubTable* copy_table(const SubTable& original) noexcept {
+    return made(SubTable::bytes_of(original.entry_capacity), [&] { return original.own_copy(); });
   }
   [[nodiscard]] SubTable* make_table(std::uint32_t entry_capacity) noexcept {
     return made(SubTable::bytes_of(entry_capacity),

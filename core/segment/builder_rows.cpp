@@ -160,20 +160,31 @@ bool VersionBuilder::reserve_hint(std::uint64_t hash) noexcept {
   const SubTable* table = next_->ids->tables[index];
   // A rotten table is rebuilt once a transaction: what this one kills stays in it.
   const bool rotten = table != nullptr && table->rotten() && table->birth != sequence_;
-  if (table != nullptr && !table->wants_rebuild() && !rotten) return true;
+  const bool foreign = table != nullptr && table->foreign();
+  if (table != nullptr && !table->wants_rebuild() && !rotten && !foreign) return true;
   IdRoot* ids = mutable_ids();
   if (ids == nullptr) return false;
   SubTable* fresh = nullptr;
   if (table == nullptr) {
     fresh = make_table(kSubTableEntriesMin);
   } else {
-    fresh = rebuild(*table, index);
+    fresh = foreign ? take_over(*table, index) : rebuild(*table, index);
   }
   if (fresh == nullptr) return false;
   fresh->birth = sequence_;
   discard(table);
   ids->tables[index] = fresh;
   return true;
+}
+
+SubTable* VersionBuilder::take_over(const SubTable& foreign, std::uint32_t table) noexcept {
+  // As it is, so that no id has to be read: that would touch every block of a mapped index.
+  if (!within_budget(SubTable::bytes_of(foreign.entry_capacity))) return nullptr;
+  SubTable* own = copy_table(foreign);
+  if (own == nullptr || !own->wants_rebuild()) return own;
+  SubTable* fresh = rebuild(*own, table);
+  end(own);
+  return fresh;
 }
 
 SubTable* VersionBuilder::rebuild(const SubTable& old, std::uint32_t table) noexcept {
@@ -197,6 +208,7 @@ SubTable* VersionBuilder::rebuild(const SubTable& old, std::uint32_t table) noex
           !before->is_live(slot.row())) {
         continue;
       }
+      if (!view->rows_are_sound(slot.row() / simd::kBlockRows)) continue;
       const std::uint64_t hash = IdRoot::hash(view->segment->ids()[slot.row()]);
       // A slot that was given up and refilled may hold an id of another sub-table by now.
       if (IdRoot::table_of(hash) == table) keep(hash, slot);
@@ -210,8 +222,10 @@ SubTable* VersionBuilder::rebuild(const SubTable& old, std::uint32_t table) noex
   if (!within_budget(capacity * sizeof(SubTable::Entry))) return nullptr;
   SubTable* fresh = make_table(static_cast<std::uint32_t>(capacity));
   if (fresh == nullptr) return nullptr;
-  for_each_kept([&](std::uint64_t hash, Slot slot) { fresh->insert(hash, slot); });
-  VICINAL_ASSERT(fresh->used == kept);
+  // A damaged block may be found so only now: what is made then is never shown (engine/core.hpp).
+  for_each_kept([&](std::uint64_t hash, Slot slot) {
+    if (fresh->used < kept) fresh->insert(hash, slot);
+  });
   return fresh;
 }
 
@@ -264,7 +278,7 @@ std::uint64_t VersionBuilder::recover(const Version& newest,
   for_each_reached(newest, recover_object);
   recover_object(&newest);
   for (SubTable* table : newest.ids->tables) {
-    if (table != nullptr) table->recount();
+    if (table != nullptr && !table->foreign()) table->recount();
   }
   choose_open(newest);
   const std::uint64_t counted = bytes_made() - bytes_ended_;
@@ -275,7 +289,8 @@ std::uint64_t VersionBuilder::recover(const Version& newest,
 void VersionBuilder::choose_open(const Version& newest) noexcept {
   const SegmentView* chosen = nullptr;
   const auto room = [](const SegmentView* view) {
-    return view == nullptr ? 0 : view->segment->capacity() - view->rows;
+    return view == nullptr || !view->segment->writable() ? 0
+                                                         : view->segment->capacity() - view->rows;
   };
   for (std::uint32_t number = 0; number < newest.segment_end; ++number) {
     if (room(newest.view(number)) > room(chosen)) chosen = newest.view(number);
@@ -283,6 +298,11 @@ void VersionBuilder::choose_open(const Version& newest) noexcept {
   if (chosen == nullptr) return;
   open_.turn_to(const_cast<Segment*>(chosen->segment));
   if (chosen->tail != nullptr) open_.load_plane(chosen->tail->bytes_begin());
+}
+
+void VersionBuilder::reopen(const Version& newest) noexcept {
+  VICINAL_ASSERT(!active() && open_.segment() == nullptr);
+  choose_open(newest);
 }
 
 void VersionBuilder::end_private() noexcept {

@@ -14,6 +14,8 @@
 // I5: a sub-table that is four fifths full, or has a chain longer than kChainMax, is rebuilt as
 //     a new object without the entries whose rows are dead in the newest published version; older
 //     versions keep the old one.
+// I6: the entries of a table are its own, behind the object, or somebody else's (`foreign`): those
+//     of a mapped file. Nobody inserts into the latter; a writer that has to makes its own copy.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +34,7 @@ inline constexpr std::uint32_t kSubTableEntriesMin = 16;
 // an id that is replaced again and again.
 inline constexpr std::uint32_t kChainMax = 512;
 
-// `entry_capacity` entries follow the object: any count, so that a rebuilt table can be made little
+// `entry_capacity` entries, any count, so that a rebuilt table can be made little
 // emptier than one that needs rebuilding, and a row never costs more than 7.3 bytes of table.
 struct SubTable : sync::Versioned {
   std::uint32_t entry_capacity = 0;
@@ -41,10 +43,15 @@ struct SubTable : sync::Versioned {
 
   using Entry = sync::Atomic<std::uint32_t>;  // slot + 1, 0: free
 
-  [[nodiscard]] const Entry* entries() const noexcept {
-    return reinterpret_cast<const Entry*>(this + 1);
+  Entry* first_entry = nullptr;  // set once, when the table is made
+  MemoryOwner* owner = nullptr;  // of foreign entries
+
+  [[nodiscard]] const Entry* entries() const noexcept { return first_entry; }
+  [[nodiscard]] Entry* own_entries() noexcept {
+    VICINAL_DEBUG_ASSERT(!foreign());
+    return first_entry;
   }
-  [[nodiscard]] Entry* entries() noexcept { return reinterpret_cast<Entry*>(this + 1); }
+  [[nodiscard]] bool foreign() const noexcept { return owner != nullptr; }  // I6
 
   // Where a hash's chain starts: its low half scaled to the capacity.
   [[nodiscard]] std::uint32_t home(std::uint64_t hash) const noexcept {
@@ -65,12 +72,22 @@ struct SubTable : sync::Versioned {
   }
   // Null without memory.
   [[nodiscard]] static SubTable* create(std::uint32_t entry_capacity) noexcept;
+  // Over entries that somebody else has (I6), at least kSubTableEntriesMin, which may be any bytes:
+  // hints are not trusted. `used`: how many of them are not 0, a guess. Null without memory: the
+  // owner is not told.
+  [[nodiscard]] static SubTable* over(const std::uint32_t* entries, std::uint32_t entry_capacity,
+                                      std::uint32_t used, MemoryOwner& owner) noexcept;
+  // A table of our own with the same entries, counted. Null without memory.
+  [[nodiscard]] SubTable* own_copy() const noexcept;
 
   // By the successor of a writer that died in an insert: counts the entries again.
   void recount() noexcept;
 
-  // The writer's; there is room (used < entry_capacity).
+  // The writer's, of a table with entries of its own; there is room (used < entry_capacity).
   void insert(std::uint64_t hash, Slot slot) noexcept;
+
+ private:
+  static void destroy_foreign(sync::Versioned* table) noexcept;
 };
 
 struct IdRoot : sync::Versioned {

@@ -21,18 +21,12 @@ void OpenSegment::store(std::uint32_t row, const std::uint8_t* packed_row,
   VICINAL_ASSERT(segment_ != nullptr && row < segment_->capacity());
   segment_->store_row(row, packed_row + layout_.sign_bytes, factors, id);
   const std::uint32_t lane = row % simd::kBlockRows;
-  std::uint8_t* plane = plane_ + lane % 16;
-  const int shift = lane < 16 ? 0 : 4;
-  const auto keep = static_cast<std::uint8_t>(lane < 16 ? 0xf0 : 0x0f);
-  quant::for_each_sign_nibble(
-      packed_row, layout_.groups, [&](std::uint32_t group, std::uint8_t nibble) {
-        std::uint8_t& byte = plane[group * simd::kGroupBytes];
-        byte = static_cast<std::uint8_t>((byte & keep) | nibble << shift);
-      });
+  quant::put_signs(layout_, plane_, lane, packed_row);
   if (lane + 1 == simd::kBlockRows) {
     // segment.hpp I3: no published version shows this block whole, so none reads these bytes.
     std::memcpy(segment_->mutable_plane(row / simd::kBlockRows), plane_,
                 layout_.plane_block_bytes);
+    if (segment_->checks() != nullptr) segment_->checks()->trust(row / simd::kBlockRows);
   }
 }
 

@@ -7,32 +7,6 @@
 #include "sync/object_memory.hpp"
 
 namespace vicinal::segment {
-namespace {
-
-constexpr std::size_t kPageBytes = 4096;
-
-// Offsets of a slab's arrays, each aligned and followed by the overread.
-struct SlabLayout {
-  std::size_t rests, scales, plane_scales, plane_cosines2, ids, bytes;
-
-  SlabLayout(const quant::CodeLayout& layout, std::uint32_t capacity) noexcept {
-    std::size_t at = 0;
-    const auto take = [&at](std::size_t bytes) {
-      const std::size_t start = at;
-      at = round_up(at + bytes + simd::kOverread, simd::kAlignment);
-      return start;
-    };
-    take(capacity / simd::kBlockRows * layout.plane_block_bytes);
-    rests = take(capacity * layout.rest_bytes);
-    scales = take(capacity * sizeof(float));
-    plane_scales = take(capacity * sizeof(float));
-    plane_cosines2 = take(capacity * sizeof(float));
-    ids = take(capacity * sizeof(std::uint64_t));
-    bytes = round_up(at, kPageBytes);
-  }
-};
-
-}  // namespace
 
 std::size_t Segment::slab_bytes(const quant::CodeLayout& layout, std::uint32_t capacity) noexcept {
   return SlabLayout(layout, capacity).bytes;
@@ -40,43 +14,80 @@ std::size_t Segment::slab_bytes(const quant::CodeLayout& layout, std::uint32_t c
 
 Segment* Segment::create(const quant::CodeLayout& layout, std::uint32_t number,
                          std::uint32_t capacity) noexcept {
-  VICINAL_ASSERT(number < kSegmentsMax);
-  VICINAL_ASSERT(capacity >= kSegmentRowsMin && capacity <= kSegmentRowsMax &&
-                 (capacity & (capacity - 1)) == 0);
-  const SlabLayout slab(layout, capacity);
-  void* memory = sync::map_zeroed(slab.bytes);
+  const std::size_t bytes = slab_bytes(layout, capacity);
+  void* memory = sync::map_zeroed(bytes);
   if (memory == nullptr) return nullptr;
-  auto* segment = new (std::nothrow) Segment;
+  auto* segment = new (std::nothrow)
+      Segment(layout, number, capacity, static_cast<std::uint8_t*>(memory));
   if (segment == nullptr) {
-    sync::unmap(memory, slab.bytes);
+    sync::unmap(memory, bytes);
     return nullptr;
   }
-  auto* start = static_cast<std::uint8_t*>(memory);
-  segment->number_ = number;
-  segment->capacity_ = capacity;
-  segment->plane_block_bytes_ = layout.plane_block_bytes;
-  segment->rest_bytes_ = layout.rest_bytes;
-  segment->planes_ = start;
-  segment->rests_ = start + slab.rests;
-  segment->scales_ = reinterpret_cast<float*>(start + slab.scales);
-  segment->plane_scales_ = reinterpret_cast<float*>(start + slab.plane_scales);
-  segment->plane_cosines2_ = reinterpret_cast<float*>(start + slab.plane_cosines2);
-  segment->ids_ = reinterpret_cast<std::uint64_t*>(start + slab.ids);
-  segment->slab_bytes_ = slab.bytes;
-  segment->bytes = slab.bytes + sizeof(Segment);
-  segment->destroy = destroy_segment;
+  segment->bytes = bytes + sizeof(Segment);
   return segment;
+}
+
+Segment* Segment::over(const quant::CodeLayout& layout, std::uint32_t number,
+                       std::uint32_t capacity, const ForeignSlab& slab) noexcept {
+  VICINAL_ASSERT(slab.start != nullptr && slab.owner != nullptr);
+  auto* segment = new (std::nothrow) Segment(layout, number, capacity, slab.start);
+  if (segment == nullptr) return nullptr;
+  segment->owner_ = slab.owner;
+  segment->writable_ = slab.writable;
+  segment->checks_ = slab.checks;
+  segment->bytes = slab.memory_bytes + sizeof(Segment) +
+                   (slab.checks == nullptr ? 0 : sizeof(SegmentChecks));
+  return segment;
+}
+
+Segment::Segment(const quant::CodeLayout& layout, std::uint32_t number, std::uint32_t capacity,
+                 std::uint8_t* slab) noexcept
+    : number_(number),
+      capacity_(capacity),
+      plane_block_bytes_(layout.plane_block_bytes),
+      rest_bytes_(layout.rest_bytes),
+      planes_(slab) {
+  VICINAL_ASSERT(number < kSegmentsMax && is_capacity(capacity));
+  VICINAL_ASSERT(reinterpret_cast<std::uintptr_t>(slab) % simd::kAlignment == 0);
+  const SlabLayout at(layout, capacity);
+  rests_ = slab + at.rests;
+  scales_ = reinterpret_cast<float*>(slab + at.scales);
+  plane_scales_ = reinterpret_cast<float*>(slab + at.plane_scales);
+  plane_cosines2_ = reinterpret_cast<float*>(slab + at.plane_cosines2);
+  ids_ = reinterpret_cast<std::uint64_t*>(slab + at.ids);
+  slab_bytes_ = at.bytes;
+  destroy = destroy_segment;
 }
 
 void Segment::destroy_segment(sync::Versioned* object) noexcept {
   auto* segment = static_cast<Segment*>(object);
-  sync::unmap(segment->planes_, segment->slab_bytes_);
+  if (segment->checks_ != nullptr) SegmentChecks::destroy(segment->checks_);
+  if (segment->owner_ == nullptr) {
+    sync::unmap(segment->planes_, segment->slab_bytes_);
+  } else {
+    segment->owner_->leave(segment->owner_);
+  }
   delete segment;
+}
+
+BlockBytes Segment::block(std::uint32_t block) const noexcept {
+  VICINAL_DEBUG_ASSERT(block < capacity_ / simd::kBlockRows);
+  const std::uint32_t row = block * simd::kBlockRows;
+  return {plane(block),      plane_block_bytes_,   rest(row),
+          simd::kBlockRows * rest_bytes_, scales_ + row, plane_scales_ + row,
+          plane_cosines2_ + row,          ids_ + row};
+}
+
+std::size_t Segment::rows_offset(std::uint32_t block) const noexcept {
+  const std::uint32_t row = block * simd::kBlockRows;
+  const auto* rows =
+      rest_bytes_ != 0 ? rest(row) : reinterpret_cast<const std::uint8_t*>(ids_ + row);
+  return static_cast<std::size_t>(rows - planes_);
 }
 
 void Segment::store_row(std::uint32_t row, const std::uint8_t* rest,
                         const quant::RowFactors& factors, std::uint64_t id) noexcept {
-  VICINAL_ASSERT(row < capacity_);
+  VICINAL_ASSERT(row < capacity_ && writable_);
   if (rest_bytes_ != 0) std::memcpy(rests_ + row * rest_bytes_, rest, rest_bytes_);
   scales_[row] = factors.scale;
   plane_scales_[row] = factors.plane_scale;
@@ -86,6 +97,7 @@ void Segment::store_row(std::uint32_t row, const std::uint8_t* rest,
 
 std::size_t Segment::touched_bytes(std::uint32_t rows) const noexcept {
   VICINAL_ASSERT(rows <= capacity_);
+  if (foreign()) return bytes;  // what its owner counts
   const std::size_t blocks = divide_up(rows, simd::kBlockRows);
   std::size_t pages = 0;
   const auto add = [&](const void* array, std::size_t bytes) {

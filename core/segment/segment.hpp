@@ -2,13 +2,16 @@
 //
 // Thread safety: the writer fills rows that no published version shows; what a version shows never
 // changes. Readers read only rows below the count of their version's view.
-// I1: capacity is a power of two from 128 to 32,768, chosen when the segment is made; nothing may
-//     assume one size.
+// I1: capacity is a multiple of 32 from 32 to 32,768, chosen when the segment is made; nothing may
+//     assume one size. Those that a builder opens have powers of two from 128.
 // I2: a row is written once, before the version that first shows it is published.
 // I3: the plane of a block is written when its 32nd row is, so a version that shows only part of a
 //     block brings a copy of its plane (TailPlane); two rows share a byte there, all else is a
 //     row's own.
-// I4: every array is aligned to 64 and followed by simd::kOverread readable bytes.
+// I4: every array is aligned to 64 and followed by simd::kOverread readable bytes (slab.hpp).
+// I5: a slab is the segment's own, or somebody else's: a mapped file, or memory that one was read
+//     into. Such a one may be read-only, and then takes no rows; and it may have checks: then what
+//     lies in a whole block is used only after they have found it sound (segment_checks.hpp).
 #pragma once
 
 #include <cstddef>
@@ -16,13 +19,15 @@
 
 #include "base/assert.hpp"
 #include "quant/layout.hpp"
+#include "segment/block_sums.hpp"
+#include "segment/segment_checks.hpp"
+#include "segment/slab.hpp"
 #include "simd/kernels.hpp"
 #include "sync/versioned.hpp"
 
 namespace vicinal::segment {
 
-inline constexpr std::uint32_t kSegmentRowsMin = 128;
-inline constexpr std::uint32_t kSegmentRowsMax = 32768;
+inline constexpr std::uint32_t kSegmentRowsMin = 128;  // of those that a builder opens
 inline constexpr std::uint32_t kSlotRowBits = 15;
 inline constexpr std::uint32_t kSegmentsMax = std::uint32_t{1} << (32 - kSlotRowBits);
 static_assert(std::uint32_t{1} << kSlotRowBits == kSegmentRowsMax);
@@ -42,11 +47,24 @@ struct Slot {
   friend constexpr bool operator==(Slot, Slot) noexcept = default;
 };
 
+// A slab that a segment did not make.
+struct ForeignSlab {
+  std::uint8_t* start = nullptr;  // aligned to 64; SlabLayout(layout, capacity).bytes of it
+  bool writable = false;          // `start` is never written through where not
+  MemoryOwner* owner = nullptr;   // told at the segment's end
+  SegmentChecks* checks = nullptr;  // or null; the segment's from now on
+  std::size_t memory_bytes = 0;     // what the slab counts for in the memory budget
+};
+
 class Segment : public sync::Versioned {
  public:
   // Null without memory. `number` is its place in the directory of every version that shows it.
   [[nodiscard]] static Segment* create(const quant::CodeLayout& layout, std::uint32_t number,
                                        std::uint32_t capacity) noexcept;
+  // The same over somebody else's slab; the caller has checked number and capacity. Null without
+  // memory: owner and checks are then still the caller's to end.
+  [[nodiscard]] static Segment* over(const quant::CodeLayout& layout, std::uint32_t number,
+                                     std::uint32_t capacity, const ForeignSlab& slab) noexcept;
   static void destroy_segment(sync::Versioned* segment) noexcept;
 
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
@@ -69,8 +87,25 @@ class Segment : public sync::Versioned {
     return {scales_[row], plane_scales_[row], plane_cosines2_[row]};
   }
 
-  // The writer's side.
+  // I5. Null for a segment of this process's own memory.
+  [[nodiscard]] SegmentChecks* checks() const noexcept { return checks_; }
+  [[nodiscard]] bool writable() const noexcept { return writable_; }
+  [[nodiscard]] bool foreign() const noexcept { return owner_ != nullptr; }
+  [[nodiscard]] const std::uint8_t* slab() const noexcept { return planes_; }
+  // A block's arrays and where they begin in the slab, for its sums.
+  [[nodiscard]] BlockBytes block(std::uint32_t block) const noexcept;
+  [[nodiscard]] std::size_t plane_offset(std::uint32_t block) const noexcept {
+    return block * plane_block_bytes_;
+  }
+  [[nodiscard]] std::size_t rows_offset(std::uint32_t block) const noexcept;
+
+  // The writer's side, of a writable segment.
+  [[nodiscard]] std::uint8_t* mutable_slab() noexcept {
+    VICINAL_ASSERT(writable_);
+    return planes_;
+  }
   [[nodiscard]] std::uint8_t* mutable_plane(std::uint32_t block) noexcept {
+    VICINAL_ASSERT(writable_);
     return planes_ + block * plane_block_bytes_;
   }
   void store_row(std::uint32_t row, const std::uint8_t* rest, const quant::RowFactors& factors,
@@ -83,7 +118,8 @@ class Segment : public sync::Versioned {
                                               std::uint32_t capacity) noexcept;
 
  private:
-  Segment() = default;
+  Segment(const quant::CodeLayout& layout, std::uint32_t number, std::uint32_t capacity,
+          std::uint8_t* slab) noexcept;
   ~Segment() = default;
 
   std::uint32_t number_ = 0;
@@ -96,7 +132,10 @@ class Segment : public sync::Versioned {
   float* plane_scales_ = nullptr;
   float* plane_cosines2_ = nullptr;
   std::uint64_t* ids_ = nullptr;
+  SegmentChecks* checks_ = nullptr;
   std::size_t slab_bytes_ = 0;
+  MemoryOwner* owner_ = nullptr;  // null: the slab is our own
+  bool writable_ = true;
 };
 
 }  // namespace vicinal::segment

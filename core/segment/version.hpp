@@ -68,6 +68,23 @@ struct SegmentView {
   [[nodiscard]] bool is_live(std::uint32_t row) const noexcept {
     return row < rows && (lanes(row / simd::kBlockRows) >> row % simd::kBlockRows & 1) != 0;
   }
+  // Whether the version shows all 32 rows of the block.
+  [[nodiscard]] bool is_whole(std::uint32_t block) const noexcept {
+    return (block + 1) * simd::kBlockRows <= rows;
+  }
+  // segment.hpp I5: whether what the block has may be used: its rows (ids, factors and rests), its
+  // plane, or both. If not, the checks have said so.
+  [[nodiscard]] bool rows_are_sound(std::uint32_t block) const noexcept {
+    SegmentChecks* checks = segment->checks();
+    return checks == nullptr || !is_whole(block) || checks->rows_are_sound(*segment, block);
+  }
+  [[nodiscard]] bool plane_is_sound(std::uint32_t block) const noexcept {
+    SegmentChecks* checks = segment->checks();
+    return checks == nullptr || !is_whole(block) || checks->plane_is_sound(*segment, block);
+  }
+  [[nodiscard]] bool block_is_sound(std::uint32_t block) const noexcept {
+    return plane_is_sound(block) && rows_are_sound(block);
+  }
   // The row's code as one packed row (kernels.hpp), packed_row_bytes long.
   void copy_packed_row(const quant::CodeLayout& layout, std::uint32_t row,
                        std::uint8_t* packed) const noexcept {
@@ -79,7 +96,7 @@ struct SegmentView {
     }
   }
   [[nodiscard]] const std::uint8_t* plane(std::uint32_t block) const noexcept {
-    if ((block + 1) * simd::kBlockRows <= rows) return segment->plane(block);
+    if (is_whole(block)) return segment->plane(block);
     VICINAL_DEBUG_ASSERT(tail != nullptr);
     return tail->bytes_begin();
   }
@@ -131,12 +148,14 @@ struct Version : sync::VersionHeader {
     const SegmentView& view = leaf->views[number % kLeafViews];
     return view.segment == nullptr ? nullptr : &view;
   }
-  // The row with this id, or an invalid slot. Constant time, exact.
+  // The row with this id, or an invalid slot. Constant time, exact; where damage was met (Damage),
+  // an invalid slot says nothing.
   [[nodiscard]] Slot find(std::uint64_t id) const noexcept {
     return ids->find(id, [this](Slot slot, std::uint64_t wanted) {
       const SegmentView* found = view(slot.segment());
       // Nothing of the candidate is read before this version vouches for it (id_table.hpp I3).
       return found != nullptr && slot.row() < found->rows &&
+             found->rows_are_sound(slot.row() / simd::kBlockRows) &&
              found->segment->ids()[slot.row()] == wanted && found->is_live(slot.row());
     });
   }

@@ -149,7 +149,7 @@ PlainRow BuilderWorld::random_row() {
   for (std::uint8_t& byte : row.packed) byte = static_cast<std::uint8_t>(random.next());
   row.factors.scale = static_cast<float>(random.below(1u << 20));
   row.factors.plane_scale = static_cast<float>(random.below(1u << 20));
-  row.factors.plane_cosine2 = static_cast<float>(random.below(1u << 20));
+  row.factors.plane_cosine2 = static_cast<float>(random.below(1u << 20)) * 0x1p-20f;
   return row;
 }
 

@@ -71,6 +71,9 @@ class BuilderWorld {
   void pin();
   void unpin(std::size_t at);
   [[nodiscard]] std::size_t pinned() const { return pins_.size(); }
+  [[nodiscard]] const segment::Version& pinned_version(std::size_t at) const {
+    return *pins_[at].version;
+  }
   std::uint64_t reclaim();
 
   // The version under construction answers as the model: live rows and find.
