@@ -86,7 +86,8 @@ Status check_options(const SuperblockBytes& bytes) noexcept {
   if (bytes.dim == 0 || bytes.coded_dim < bytes.dim || bytes.coded_dim % 8 != 0) {
     return Status(Code::corrupt);
   }
-  if (bytes.dim > kDimMax || bytes.coded_dim > 2 * kDimMax) return unsupported(OptionName::dim);
+  if (bytes.dim > kDimMax) return unsupported(OptionName::dim);
+  if (bytes.coded_dim > 2 * kDimMax) return Status(Code::corrupt);
   if (bytes.metric > static_cast<std::uint8_t>(Metric::l2)) {
     return unsupported(OptionName::metric);
   }

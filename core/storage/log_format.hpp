@@ -56,7 +56,7 @@ struct Superblock {
   Originals originals = Originals::none;
   IdKind id_kind = IdKind::number;
   std::uint64_t seed = 0;
-  std::uint32_t coded_dim = 0;  // the reader compares it with what dim and bits give
+  std::uint32_t coded_dim = 0;  // CORRUPT unless it is what dim and bits give: the caller compares
   std::uint32_t factors = 3;    // floats a row
 };
 

@@ -110,11 +110,11 @@ function readSuperblock(file) {
     seed: file.big(72),
     codedDim: file.u32(80),
   };
-  check(block.dim !== 0 && block.codedDim >= block.dim && block.codedDim % 8 === 0, 'dimensions');
+  check(block.dim !== 0, 'no dimensions');
   const known = block.dim <= 16384 && block.metric <= 2 && [1, 2, 3, 4, 8].includes(block.bits)
-    && file.u8(70) === 0 && file.u8(71) === 0 && file.u32(84) === ROW_FACTORS
-    && rowLayout(block.dim, block.bits).codedDim === block.codedDim;
+    && file.u8(70) === 0 && file.u8(71) === 0 && file.u32(84) === ROW_FACTORS;
   if (!known) throw new FormatError('UNSUPPORTED', 'an option of the superblock');
+  check(rowLayout(block.dim, block.bits).codedDim === block.codedDim, 'the coded dimension');
   return block;
 }
 
@@ -252,11 +252,16 @@ class LogReader {
   /** What a record changes. One that fails has changed nothing. */
   take(record) {
     if (record.kind === KIND.extent) this.readExtent(record.position);
-    if (record.kind === KIND.directory && this.version === undefined) {
-      this.version = new Version(this, undefined, record);
+    if (record.kind === KIND.directory) {
+      const before = this.version;
+      check(before === undefined || before.sequence === record.sequence, 'a directory');
+      const found = new Version(this, undefined, record);
+      check(before === undefined || before.saysTheSameAs(found), 'a directory that says otherwise');
+      this.version = found;
     }
-    if (record.kind === KIND.commit && this.version !== undefined
-        && record.sequence > this.version.sequence) {
+    if (record.kind === KIND.commit) {
+      check(this.version !== undefined && record.sequence > this.version.sequence,
+        'a commit that does not follow');
       this.version = new Version(this, this.version, record);
     }
   }
@@ -408,6 +413,12 @@ class Version {
     const live = this.rows();
     check(live.length === this.head.live && rows - live.length === this.head.dead, 'the counts');
     check(new Set(live.map(({ id }) => id)).size === live.length, 'an id that is there twice');
+  }
+
+  saysTheSameAs(other) {
+    const [ours, theirs] = [this.rows(), other.rows()];
+    return ours.length === theirs.length && this.origin?.number === other.origin?.number
+      && ours.every((row, i) => row.slot === theirs[i].slot && sameRow(row, theirs[i]));
   }
 
   /** Live rows by slot. */

@@ -113,6 +113,37 @@ TEST(Extent, FieldsThatCannotBeAreCorruptEvenWithTheSumsRight) {
   }
 }
 
+// A record whose parts all follow from a slab of so many bytes, behind nearly a page of nothing.
+constexpr std::uint64_t kFarPosition = kLogStart + 4096 - 64;
+RecordHeader far_header(std::uint64_t slab_bytes) {
+  RecordHeader header;
+  header.kind = RecordKind::extent;
+  header.position = kFarPosition;
+  header.bytes = extent_at(kFarPosition, 3, 96, slab_bytes).bytes();
+  header.body_bytes = kExtentBodyBytes;
+  return header;
+}
+
+Result<Extent> read_slab(std::uint64_t slab_bytes) {
+  Head head = head_of(extent_at(kFarPosition, 3, 96, kSlabBytes));
+  put(head, kRecordHeaderBytes + 16, slab_bytes);
+  put(head, kRecordHeaderBytes + 24, extent_at(kFarPosition, 3, 96, slab_bytes).sums);
+  return read_extent(far_header(slab_bytes),
+                     std::span<const std::byte>(head).subspan(kRecordHeaderBytes));
+}
+
+TEST(Extent, ASlabIsOfWholePagesAndLiesInItsRecord) {
+  EXPECT_TRUE(read_slab(kFilePageBytes).ok());
+  EXPECT_TRUE(read_slab(std::uint64_t{1} << 40).ok());
+  for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{64}, kSlabBytes + 64}) {
+    EXPECT_EQ(read_slab(bytes).code(), Code::corrupt) << bytes;
+  }
+  // One that ends before it begins: its record is 128 bytes.
+  constexpr std::uint64_t kMinusOnePage = ~std::uint64_t{0} - 4095;
+  EXPECT_EQ(far_header(kMinusOnePage).bytes, 128u);
+  EXPECT_EQ(read_slab(kMinusOnePage).code(), Code::corrupt);
+}
+
 TEST(Extent, ARecordOfAnotherKindOrAnotherLengthIsNone) {
   Head head = head_of(extent_at(kPosition, 3, 96, kSlabBytes));
   auto header = read_record_header(std::span(head).first<kRecordHeaderBytes>(), kUuid, kPosition,

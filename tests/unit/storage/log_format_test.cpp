@@ -4,6 +4,7 @@
 
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "base/checksum.hpp"
 #include "file_bytes.hpp"
@@ -85,6 +86,20 @@ TEST(Superblock, ZerosMustBeZeroEvenWithTheSumsRight) {
   }
 }
 
+TEST(Superblock, WhatTheFirstBytesSayMustBeOfThisFormatEvenWithTheSumsRight) {
+  const std::pair<std::size_t, std::uint8_t> changes[] = {
+      {0, 'v'}, {7, 0}, {8, 0}, {8, 1}, {8, 2}, {12, 64}, {13, 0}, {15, 1}};
+  for (const auto& [at, value] : changes) {
+    Page page = page_of(some_superblock());
+    page[at] = static_cast<std::byte>(value);
+    seal(page);
+    EXPECT_EQ(read_superblock(page).code(), Code::corrupt) << at;
+    const auto version = read_file_version(std::span(page).first<kFileStartBytes>());
+    const bool known = at >= 8 && !(at == 8 && value == 0);
+    EXPECT_EQ(version.ok(), known) << at;
+  }
+}
+
 TEST(Superblock, AReaderOfImagesSaysVersionAndSoDoesOneOfThisFormatToALaterOne) {
   Page page = page_of(some_superblock());
   const auto as_image = read_header(std::span(page).first<kImageHeaderBytes>());
@@ -129,7 +144,7 @@ TEST(Superblock, WhatThisVersionCannotReadIsUnsupportedByNameOnceItIsIntact) {
       {84, 4, Code::unsupported, OptionName::none},  // a fourth factor
       {66, 1, Code::corrupt, OptionName::none},      // dim above the coded dimension
       {80, 105, Code::corrupt, OptionName::none},    // not a multiple of 8
-      {83, 1, Code::unsupported, OptionName::dim},   // a coded dimension of 2^24
+      {83, 1, Code::corrupt, OptionName::none},      // 2^24
   };
   for (const Case& one : cases) {
     Page page = page_of(some_superblock());
@@ -141,6 +156,16 @@ TEST(Superblock, WhatThisVersionCannotReadIsUnsupportedByNameOnceItIsIntact) {
     if (one.code == Code::unsupported) {
       EXPECT_EQ(found.status().a(), static_cast<std::uint64_t>(one.option)) << one.at;
     }
+  }
+}
+
+TEST(Superblock, ACoordinateHasOneOfFiveCountsOfBits) {
+  for (std::uint32_t bits = 0; bits < 256; ++bits) {
+    Superblock block = some_superblock();
+    block.bits = static_cast<std::uint8_t>(bits);
+    const Page page = page_of(block);
+    const bool known = (bits >= 1 && bits <= 4) || bits == 8;
+    EXPECT_EQ(read_superblock(page).code(), known ? Code::ok : Code::unsupported) << bits;
   }
 }
 
@@ -313,6 +338,18 @@ TEST(RecordHeader, LengthsThatCannotBeAreCorruptEvenWithTheSumRight) {
     seal64(bytes, kUuid);
     EXPECT_EQ(read_record_header(bytes, kUuid, kPosition, kPrevious, kFileBytesMax).ok(), one.ok)
         << one.bytes << " " << one.body_bytes;
+  }
+}
+
+TEST(RecordHeader, StandsWhereRecordsMayEvenWithTheSumRight) {
+  for (const std::uint64_t position :
+       {std::uint64_t{0}, kLogStart - 64, kLogStart + 1, kLogStart + 32, kFileBytesMax + 64}) {
+    Small bytes;
+    (void)write_record_header(bytes, kUuid, some_header());
+    put(bytes, 8, position);
+    seal64(bytes, kUuid);
+    EXPECT_EQ(read_record_header(bytes, kUuid, position, kPrevious, kFileBytesMax).code(),
+              Code::corrupt) << position;
   }
 }
 
