@@ -25,7 +25,9 @@ const places = {
   afterId: (hook) => [query, { after: { get id() { hook(); return 1; }, score: 1 } }],
   signal: (hook) => [query, { get signal() { hook(); } }],
   aborted: (hook) => [query, {
-    signal: { get aborted() { hook(); }, addEventListener() {}, removeEventListener() {} },
+    signal: {
+      get aborted() { hook(); return false; }, addEventListener() {}, removeEventListener() {},
+    },
   }],
 };
 const searches = {
@@ -79,7 +81,9 @@ describe.each(backends)('closing inside a call, $name', ({ load }) => {
     durable: (hook) => [[100], [query], { get durable() { hook(); return false; } }],
     signal: (hook) => [[100], [query], { get signal() { hook(); } }],
     aborted: (hook) => [[100], [query], {
-      signal: { get aborted() { hook(); }, addEventListener() {}, removeEventListener() {} },
+      signal: {
+        get aborted() { hook(); return false; }, addEventListener() {}, removeEventListener() {},
+      },
     }],
     onProgress: (hook) => [[100], [query], { onProgress: hook }],
   };
@@ -182,7 +186,7 @@ describe.each(backends)('input that moves inside a call, $name', ({ load }) => {
     expect((await gone({ get signal() { transfer(view); } })).code).toBe('BAD_OPTION');
     const late = new Float32Array(randomRows(4, 10, dim));
     const signal = {
-      get aborted() { if (late.length > 0) transfer(late); },
+      get aborted() { if (late.length > 0) transfer(late); return false; },
       addEventListener() {}, removeEventListener() {},
     };
     expect((await errorOf(() => index.add(range(10, 100), late, { signal }))).code)
