@@ -95,7 +95,8 @@ TEST(IdsRecord, ATableMayHaveAsManyEntriesAsItsCountCanSay) {
 TEST(IdsRecord, EveryTruncationIsRefused) {
   Record record = record_of(some_tables(), kCoverage);
   while (!record.body.empty()) {
-    record.body.pop_back();
+    // In a block of its own: AddressSanitizer knows where it ends.
+    record.body = Bytes(record.body.begin(), record.body.end() - 1);
     EXPECT_EQ(record.code(), Code::corrupt) << record.body.size();
   }
   record = record_of(some_tables(), kCoverage);
