@@ -8,8 +8,9 @@ const HEADER = 64;
 const BLOCK_ROWS = 32;
 const ROW_FACTORS = 3;
 const SEGMENT_ROWS = 32768;
-const SEGMENTS = 131072;
+const SEGMENTS = 131071;
 const PAGE_ROWS = 4096;
+const IP = 1; // metric
 const MASK = (1n << 64n) - 1n;
 const KIND = { extent: 1, commit: 2, directory: 3, ids: 4, reservedFrom: 5, last: 8 };
 
@@ -282,7 +283,7 @@ class Body {
     };
     const flags = body.u32(28);
     check(flags === (flags & 1) + (this.directory ? 2 : 0), 'the flags of a commit');
-    check(this.head.segmentEnd <= SEGMENTS, 'the segment end');
+    check(this.head.segmentEnd <= SEGMENTS + 1, 'the segment end');
     const number = (at) => body.u32(at);
     this.opened = this.list(body.u32(32), 16, (at) =>
       ({ number: number(at), capacity: body.u32(at + 4), extent: body.u64(at + 8) }));
@@ -317,8 +318,8 @@ class Body {
       && ascends(this.pages, byPage), 'a list that does not ascend');
     const { segmentEnd } = this.head;
     check([...this.opened, ...this.grown, ...this.pages].every((one) => one.number < segmentEnd)
-      && this.dead.every((slot) => slot < segmentEnd * SEGMENT_ROWS && slot !== 2 ** 32 - 1)
-      && this.dropped.every((number) => number < SEGMENTS)
+      && this.dead.every((slot) => slot < segmentEnd * SEGMENT_ROWS)
+      && [...this.opened, ...this.grown].every((one) => one.number < SEGMENTS)
       && this.pages.every(({ page }) => page < 8), 'a segment that cannot be');
     const pages = new Set(this.pages.map(byPage));
     check(!this.dead.some((slot) => pages.has(Math.floor(slot / PAGE_ROWS))), 'a slot dead twice');
@@ -346,6 +347,7 @@ class Version {
     const body = new Body(record, log.superblock.dim);
     this.sequence = record.sequence;
     this.head = body.head;
+    check(this.head.dropped >= (before?.head.dropped ?? 0), 'the rows that were dropped');
     this.origin = body.origin ?? before?.origin;
     this.segments = new Map();
     for (const [number, { extent, live, rows }] of before?.segments ?? []) {
@@ -354,6 +356,9 @@ class Version {
     for (const number of body.dropped) {
       check(this.segments.delete(number), 'a dropped segment that is not there');
     }
+    check(body.origin === undefined || (this.segments.size === 0 && log.superblock.metric !== IP
+      && body.origin.number <= BigInt(record.sequence)
+      && body.origin.number > (before?.origin?.number ?? 0n)), 'an origin');
     for (const { number, capacity, extent } of body.opened) {
       check(!this.segments.has(number), 'an opened segment that is there');
       const found = log.readExtent(extent);
@@ -398,12 +403,13 @@ class Version {
     }
     for (const { number, page, words } of body.pages) {
       const segment = this.segments.get(number);
-      check(segment !== undefined, 'a live page of no segment');
+      check(segment !== undefined && page * PAGE_ROWS < segment.rows.length, 'a live page of none');
       for (let bit = 0; bit < PAGE_ROWS; bit += 1) {
         const live = words.u32(4 * (bit >> 5)) >>> (bit & 31) & 1;
         const row = page * PAGE_ROWS + bit;
-        check(row < segment.rows.length || live === 1, 'a dead row that is not there');
-        if (row < segment.rows.length) segment.live[row] = live;
+        const there = row < segment.rows.length;
+        check(there ? live <= segment.live[row] : live === 1, 'a page that does not follow');
+        if (there) segment.live[row] = live;
       }
     }
   }
