@@ -22,10 +22,10 @@ constexpr const char* kOptionNames[] = {
     "an option", "dim",     "metric",    "bits",    "originals", "partitions",
     "seed",      "k",       "certainty", "min_score", "after",   "filter",
     "max_bytes", "readers", "ids_length", "handle", "path",
-    "sample",    "calibrate", "write",    "helpers",
+    "sample",    "calibrate", "write",    "helpers", "ids",
 };
 constexpr std::size_t kOptionCount = sizeof kOptionNames / sizeof kOptionNames[0];
-static_assert(kOptionCount == static_cast<std::size_t>(OptionName::helpers) + 1);
+static_assert(kOptionCount == static_cast<std::size_t>(OptionName::ids) + 1);
 
 // No system numbers its errors beyond this; what lies above is no error of one.
 constexpr std::uint64_t kErrnoMax = 4095;
@@ -50,6 +50,23 @@ std::string option_sentence(std::uint64_t option) {
   return std::string(name) + " is outside its documented range";
 }
 
+// Which id, of an index whose ids are numbers or (`string_row` 1) strings.
+std::string id_name(std::uint64_t id, std::uint64_t string_row) {
+  return string_row == 0 ? "id " + number(id) : "the id of row " + number(id);
+}
+
+std::string bad_id_sentence(std::uint64_t row, std::uint64_t problem) {
+  switch (problem) {
+    case static_cast<std::uint64_t>(BadId::number_wanted):
+      return "the ids of this index are numbers, not strings";
+    case static_cast<std::uint64_t>(BadId::string_wanted):
+      return "the ids of this index are strings, not numbers";
+    case static_cast<std::uint64_t>(BadId::too_long):
+      return "the id of row " + number(row) + " has more than 65,535 bytes";
+    default: return "an id is not a non-negative integer of the allowed range";
+  }
+}
+
 std::string limit_sentence(const char* what, std::uint64_t in_use, std::uint64_t limit) {
   if (limit == 0) return std::string(what) + " (" + number(in_use) + " asked for)";
   return std::string(what) + " (" + number(in_use) + " of " + number(limit) + " in use)";
@@ -59,6 +76,13 @@ std::string limit_sentence(const char* what, std::uint64_t in_use, std::uint64_t
 std::string option_prefix(std::uint64_t option) {
   if (option == 0 || option >= kOptionCount) return {};
   return std::string(kOptionNames[option]) + ": ";
+}
+
+std::string unsupported_sentence(std::uint64_t option) {
+  if (option == static_cast<std::uint64_t>(OptionName::ids)) {
+    return "ids: an index whose ids are strings cannot be saved yet";
+  }
+  return option_prefix(option) + "this build or platform cannot do it";
 }
 
 std::string system_sentence(std::uint64_t error_number) {
@@ -82,9 +106,10 @@ std::string Status::message() const {
       return "coordinate " + number(b_) + " of row " + number(a_) +
              " is not finite or its magnitude is 1e16 or more";
     case Code::duplicate_id:
-      return "id " + number(a_) + " is already present, or comes twice in this write";
-    case Code::unknown_id: return "id " + number(a_) + " is not present";
-    case Code::bad_id: return "an id is not a non-negative integer of the allowed range";
+      return id_name(a_, b_) + " is already present, or comes twice in this write";
+    case Code::unknown_id:
+      return b_ == 0 ? "id " + number(a_) + " is not present" : "the id is not present";
+    case Code::bad_id: return bad_id_sentence(a_, b_);
     case Code::bad_option: return option_sentence(a_);
     case Code::corrupt: return "the data is damaged: it fails its checksum or its bounds";
     case Code::version: return "the file was written by a newer version";
@@ -97,7 +122,7 @@ std::string Status::message() const {
     case Code::read_only: return "the index cannot be written to any more";
     case Code::closed: return "the index or reader is closed";
     case Code::aborted: return "the caller's signal stopped the operation";
-    case Code::unsupported: return option_prefix(a_) + "this build or platform cannot do it";
+    case Code::unsupported: return unsupported_sentence(a_);
     case Code::would_block:
       if (b_ == 0) return "the operation would wait where waiting is not allowed";
       return "version " + number(b_) + " is not there yet: the newest here is " + number(a_);

@@ -40,8 +40,27 @@ bool Core::answer_compactions() noexcept {
 
 bool Core::compaction_is_urgent() const noexcept {
   const auto& newest = static_cast<const segment::Version&>(*root_.newest());
+  return rows_are_urgent(newest) || strings_are_urgent(newest);
+}
+
+bool Core::rows_are_urgent(const segment::Version& newest) const noexcept {
   return newest.dead_rows > newest.live_rows && newest.dead_rows >= kCompactDeadMin &&
          (compaction_.active() || newest.sequence >= compact_retry_);
+}
+
+bool Core::strings_are_urgent(const segment::Version& newest) const noexcept {
+  if (newest.strings.entries < newest.live_rows + kCompactDeadMin) return false;
+  return newest.strings.entries > newest.live_rows * 2 && newest.sequence >= string_retry_;
+}
+
+std::uint64_t Core::retirable_bytes() noexcept {
+  // What is replaced may have to wait for a reader, and writes are not to get BUSY for that.
+  bool held = false;
+  slots_.scan([&held](std::uint32_t, sync::Pin) { held = true; });
+  if (!held) return ~std::uint64_t{0};
+  const std::uint64_t half = options_.retired_bytes_max / 2;
+  if (reclaimer_.bytes() > half) reclaim();
+  return half - std::min(half, reclaimer_.bytes());
 }
 
 bool Core::plan_compaction(const segment::Version& newest) noexcept {
@@ -58,14 +77,7 @@ bool Core::plan_compaction(const segment::Version& newest) noexcept {
     }
     goal.dead_percent = kCompactDeadPercent;
   }
-  // Sources may have to wait for a reader, and writes are not to get BUSY for that.
-  bool held = false;
-  slots_.scan([&held](std::uint32_t, sync::Pin) { held = true; });
-  if (held) {
-    const std::uint64_t half = options_.retired_bytes_max / 2;
-    if (reclaimer_.bytes() > half) reclaim();
-    goal.bytes_max = half - std::min(half, reclaimer_.bytes());
-  }
+  goal.bytes_max = retirable_bytes();
   if (compaction_.plan(newest, goal)) return true;
   // What was left out for now is not looked for at every write.
   compact_retry_ = newest.sequence + kCompactRetryVersions;
@@ -74,7 +86,7 @@ bool Core::plan_compaction(const segment::Version& newest) noexcept {
 
 std::uint64_t Core::blocks_owed(const segment::Version& newest) noexcept {
   const std::uint64_t before = std::exchange(dead_rows_seen_, newest.dead_rows);
-  if (!compaction_is_urgent() || newest.dead_rows <= before) return 0;
+  if (!rows_are_urgent(newest) || newest.dead_rows <= before) return 0;
   return (newest.dead_rows - before) * kMovedForADeadRow / simd::kBlockRows;
 }
 
@@ -110,6 +122,34 @@ bool Core::advance_compaction(bool begins, std::uint64_t deadline_ns) noexcept {
   return !failed;
 }
 
+bool Core::move_strings(const segment::Version& newest, std::uint64_t deadline_ns) noexcept {
+  segment::VersionBuilder::StringGoal goal;
+  if (waiting_compaction() != nullptr) {
+    goal = {.dead_percent = 0, .open = true, .birth_max = compact_goal_};
+  } else if (newest.sequence < string_retry_) {
+    return false;
+  }
+  if (!segment::VersionBuilder::any_strings_to_move(newest, goal) ||
+      retirable_bytes() < segment::kStringChunkBytesMax) {
+    return false;
+  }
+  const std::uint64_t added = newest.strings.end - std::exchange(string_end_seen_,
+                                                                 newest.strings.end);
+  const std::uint64_t owed = strings_are_urgent(newest) ? added * kStringsForAString : 0;
+  bool failed = !builder_.begin(newest).ok();
+  for (std::uint64_t looked_at = 0; !failed;) {
+    const auto moved = builder_.move_strings(goal);
+    failed = !moved.ok();
+    if (failed || *moved == 0) break;
+    looked_at += *moved;
+    if (looked_at >= owed && platform::monotonic_ns() >= deadline_ns) break;
+  }
+  if (failed) string_retry_ = newest.sequence + kCompactRetryVersions;
+  const bool changed = builder_.active() && builder_.changed();
+  if (builder_.active()) publish();
+  return changed;
+}
+
 bool Core::compact_slice(std::uint64_t budget_us) noexcept {
   if (closed()) {
     compaction_.give_up();
@@ -117,9 +157,12 @@ bool Core::compact_slice(std::uint64_t budget_us) noexcept {
   }
   const bool begins = !compaction_.active();
   const auto& newest = static_cast<const segment::Version&>(*root_.newest());
+  const std::uint64_t deadline_ns = platform::monotonic_ns() + budget_us * 1000;
+  // Rows may always be worth it, and strings must get their turn.
+  if (begins && strings_are_urgent(newest) && move_strings(newest, deadline_ns)) return true;
   const bool planned = !begins || plan_compaction(newest);
-  const bool advanced =
-      planned && advance_compaction(begins, platform::monotonic_ns() + budget_us * 1000);
+  if (!planned && newest.strings.any() && move_strings(newest, deadline_ns)) return true;
+  const bool advanced = planned && advance_compaction(begins, deadline_ns);
   // What does not fit is put off, for those who wait as well.
   return advanced || answer_compactions();
 }

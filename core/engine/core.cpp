@@ -30,6 +30,7 @@ Status check_options(const IndexOptions& options) noexcept {
   if (options.partitions.mode == Partitions::Mode::count) {
     return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::partitions));
   }
+  if (options.ids > IdKind::string) return bad_option(OptionName::ids);
   return {};
 }
 
@@ -46,7 +47,8 @@ Result<const simd::Kernels*> choose_kernels() noexcept {
 Core::Core(const IndexOptions& options) noexcept
     : options_(options),
       help_(slots_, platform::processors()),
-      builder_(quant::CodeLayout::of(options.dim, options.bits), options.memory_bytes_max),
+      builder_(quant::CodeLayout::of(options.dim, options.bits), options.memory_bytes_max,
+               options.ids),
       compaction_(builder_),
       helper_threads_(*this) {
   if (options_.retired_bytes_max == 0) options_.retired_bytes_max = kRetiredBytesMax;
@@ -102,16 +104,18 @@ void Core::close() noexcept {
   doorbell_.ring();
 }
 
-Result<Message::Owner> Core::make_message(MessageKind kind, std::uint64_t count) noexcept {
+Result<Message::Owner> Core::make_message(MessageKind kind, std::uint64_t count,
+                                          std::uint64_t text_bytes) noexcept {
+  const MessageIds ids{options_.ids, text_bytes};
   const bool rows = kind == MessageKind::add || kind == MessageKind::upsert;
   if (!rows || calibration_.load(sync::acquire) == 0) {  // [calibration]
-    return Message::create(*quantiser_, kind, count, nullptr);
+    return Message::create(*quantiser_, kind, count, nullptr, ids);
   }
   auto slot = slots_.claim(platform::realm());
   if (!slot.ok()) return slot.status();
   sync::ReaderSlot& pin = slots_.slot(*slot);
   const auto& version = static_cast<const segment::Version&>(*root_.enter(pin));
-  auto message = Message::create(*quantiser_, kind, count, version.calibration);
+  auto message = Message::create(*quantiser_, kind, count, version.calibration, ids);
   sync::VersionRoot::leave(pin);
   slots_.release_slot(*slot);
   return message;

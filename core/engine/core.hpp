@@ -14,6 +14,7 @@
 // I7: a compaction never fails a write and is never failed by one: what does not fit is put off. It
 //     works in slices of kSliceUs when no message waits, and between batches when there are more
 //     dead rows than live ones.
+//     Strings are moved in the same slices, between two runs of rows.
 // I8: a holder may die between any two instructions. Its successor, who sees an epoch of the token
 //     that it has not mended for, first makes whole what the dead one left: the generation, the
 //     reclaimer, the builder, the compaction, the messages in hand, each as its header says. It
@@ -59,6 +60,9 @@ inline constexpr std::uint64_t kCompactDeadMin = 1024;
 // since the last slice, whatever time that takes: a compaction then ends before an eighth as many
 // rows as it has to look at have died beside it.
 inline constexpr std::uint64_t kMovedForADeadRow = 8;
+// While the index has more strings of dead rows than of live ones, so many are looked at for each
+// that was added since the last move: at least half of them go.
+inline constexpr std::uint64_t kStringsForAString = 4;
 // A compaction that was put off is tried again after so many versions.
 inline constexpr std::uint64_t kCompactRetryVersions = 64;
 // Waiting producers look after themselves this often, in case the holder stopped early.
@@ -84,8 +88,9 @@ class Core {
 
   // A message whose rows will be measured from the newest version's origin. Errors as
   // Message::create, BUSY without a free slot to look at the version through.
-  [[nodiscard]] Result<Message::Owner> make_message(MessageKind kind,
-                                                    std::uint64_t count) noexcept;
+  // `text_bytes`: of its strings, where ids are strings.
+  [[nodiscard]] Result<Message::Owner> make_message(MessageKind kind, std::uint64_t count,
+                                                    std::uint64_t text_bytes = 0) noexcept;
 
   // A producer's lane: messages of one lane are applied in the order of their submits. BUSY when
   // all are taken. The same lane may be used by one thread at a time.
@@ -137,7 +142,11 @@ class Core {
   void apply_once(Message& message) noexcept;
   // What a message may be refused for before the writer sees it.
   Status apply_rows(Message& message) noexcept;
+  template <class KeyOf>
+  Status apply_rows_of(Message& message, KeyOf key_of) noexcept;
   Status apply_remove(Message& message) noexcept;
+  template <class KeyOf>
+  Status apply_remove_of(Message& message, KeyOf key_of) noexcept;
   Status apply_clear(Message& message) noexcept;
   Status apply_calibrate(Message& message) noexcept;
   // A slice of a compaction, if one is under way, asked for or worth it (I7). Whether there is more
@@ -145,8 +154,15 @@ class Core {
   [[nodiscard]] bool compact_slice(std::uint64_t budget_us) noexcept;
   [[nodiscard]] bool plan_compaction(const segment::Version& newest) noexcept;
   [[nodiscard]] bool advance_compaction(bool begins, std::uint64_t deadline_ns) noexcept;
-  // Whether dead rows are so many that a slice comes before further messages.
+  // Whether dead rows, or their strings, are so many that a slice comes before further messages.
   [[nodiscard]] bool compaction_is_urgent() const noexcept;
+  [[nodiscard]] bool rows_are_urgent(const segment::Version& newest) const noexcept;
+  [[nodiscard]] bool strings_are_urgent(const segment::Version& newest) const noexcept;
+  // Moves strings, if any are worth it. Whether a version was published.
+  [[nodiscard]] bool move_strings(const segment::Version& newest,
+                                  std::uint64_t deadline_ns) noexcept;
+  // Bytes that a slice may retire while readers hold versions; as many as it likes while none does.
+  [[nodiscard]] std::uint64_t retirable_bytes() noexcept;
   // Blocks that the next slice moves at least.
   [[nodiscard]] std::uint64_t blocks_owed(const segment::Version& newest) noexcept;
   // The oldest message that waits for a compaction; null: none.
@@ -188,7 +204,9 @@ class Core {
   sync::Atomic<std::uint64_t> leaked_bytes_;
   std::uint64_t compact_goal_ = 0;      // segments up to this version are to be moved for them
   std::uint64_t compact_retry_ = 0;     // nothing is begun before this version
+  std::uint64_t string_retry_ = 0;      // the same of strings
   std::uint64_t dead_rows_seen_ = 0;    // of the version that the last slice began with
+  std::uint64_t string_end_seen_ = 0;   // of the version that the last move of strings began with
   std::uint32_t next_lane_ = 0;
 
   HelperThreads helper_threads_;  // the last member: they end first

@@ -8,7 +8,18 @@
 
 namespace vicinal::engine {
 
+namespace {
+
+// The image has no place for strings.
+[[nodiscard]] Status check_kind(const Core& core) noexcept {
+  if (core.options().ids == IdKind::number) return {};
+  return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::ids));
+}
+
+}  // namespace
+
 Result<AlignedBuffer> Image::save(ReaderCore& reader) noexcept {
+  if (const Status kind = check_kind(reader.core()); !kind.ok()) return kind;
   const ReaderCore::Entry entry(reader);
   if (!entry.status().ok()) return entry.status();
   const Core& core = reader.core();
@@ -41,6 +52,7 @@ Result<std::shared_ptr<Core>> Image::load(std::span<const std::byte> bytes,
 }
 
 Result<std::unique_ptr<ImageOut>> ImageOut::begin(ReaderCore& reader) noexcept {
+  if (const Status kind = check_kind(reader.core()); !kind.ok()) return kind;
   auto snapshot = reader.snapshot();
   if (!snapshot.ok()) return snapshot.status();
   // The entry ends before the snapshot moves: it refers to its reader.

@@ -28,6 +28,43 @@ bool is_stale(const Status& status) noexcept {
          status.a() == static_cast<std::uint64_t>(OptionName::stale_write);
 }
 
+// What differs between the two kinds of ids.
+IdKind kind_of(std::span<const std::uint64_t>) noexcept { return IdKind::number; }
+IdKind kind_of(std::span<const std::string_view>) noexcept { return IdKind::string; }
+
+// How many of these a part has at most: of strings, kPartBytes and one.
+std::size_t ids_of_part(std::span<const std::uint64_t> ids) noexcept { return ids.size(); }
+std::size_t ids_of_part(std::span<const std::string_view> ids) noexcept {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    bytes += ids[i].size();
+    if (bytes >= engine::kPartBytes) return i + 1;
+  }
+  return ids.size();
+}
+
+Result<std::uint64_t> text_bytes_of(std::span<const std::uint64_t>, std::uint64_t) noexcept {
+  return std::uint64_t{0};
+}
+Result<std::uint64_t> text_bytes_of(std::span<const std::string_view> ids,
+                                    std::uint64_t first) noexcept {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i].size() > kStringBytesMax) {
+      return Status(Code::bad_id, first + i, static_cast<std::uint64_t>(BadId::too_long));
+    }
+    bytes += ids[i].size();
+  }
+  return bytes;
+}
+
+void put_ids(std::span<const std::uint64_t> ids, engine::Message& message) noexcept {
+  std::copy(ids.begin(), ids.end(), message.ids());
+}
+void put_ids(std::span<const std::string_view> ids, engine::Message& message) noexcept {
+  message.take_strings(ids);
+}
+
 }  // namespace
 
 Index::Index(std::shared_ptr<engine::Core> core, bool read_only) noexcept
@@ -57,11 +94,13 @@ Result<Index> Index::open(const std::string& path, const OpenOptions& options) {
 
 const IndexOptions& Index::options() const noexcept { return core_->options(); }
 
-Result<Receipt> Index::write_rows(int kind, std::span<const std::uint64_t> ids,
-                                  std::span<const float> rows, const WriteOptions& options) {
+template <class Id>
+Result<Receipt> Index::write_rows(int kind, std::span<const Id> ids, std::span<const float> rows,
+                                  const WriteOptions& options) {
   if (options.landed != nullptr) *options.landed = {};
   if (core_->closed()) return Status(Code::closed);
   if (read_only_) return Status(Code::read_only);
+  if (core_->options().ids != kind_of(ids)) return engine::wrong_kind(core_->options().ids);
   const std::uint32_t dim = core_->options().dim;
   const bool has_rows = kind != kRemove;
   if (has_rows && (rows.size() % dim != 0 || rows.size() / dim != ids.size())) {
@@ -72,10 +111,12 @@ Result<Receipt> Index::write_rows(int kind, std::span<const std::uint64_t> ids,
                                             : engine::kPartIds;
   Receipt landed{core_->sequence(), 0};
   for (std::size_t first = 0; first < ids.size();) {
-    const auto count =
-        static_cast<std::size_t>(std::min<std::uint64_t>(most, ids.size() - first));
+    auto part_ids = ids.subspan(
+        first, static_cast<std::size_t>(std::min<std::uint64_t>(most, ids.size() - first)));
+    if (!options.atomic) part_ids = part_ids.first(ids_of_part(part_ids));
+    const std::size_t count = part_ids.size();
     const auto part = has_rows ? rows.subspan(first * dim, count * dim) : rows;
-    const auto written = write_part(kind, ids.subspan(first, count), part, first);
+    const auto written = write_part(kind, part_ids, part, first);
     if (!written.ok()) return written.status();
     landed = {written->sequence, landed.count + written->count};
     if (options.landed != nullptr) *options.landed = landed;
@@ -85,14 +126,18 @@ Result<Receipt> Index::write_rows(int kind, std::span<const std::uint64_t> ids,
 }
 
 // One message of rows `first` .. of the whole write.
-Result<Receipt> Index::write_part(int kind, std::span<const std::uint64_t> ids,
-                                  std::span<const float> rows, std::uint64_t first) {
+template <class Id>
+Result<Receipt> Index::write_part(int kind, std::span<const Id> ids, std::span<const float> rows,
+                                  std::uint64_t first) {
+  const auto text_bytes = text_bytes_of(ids, first);
+  if (!text_bytes.ok()) return text_bytes.status();
   Result<Receipt> written = Receipt{};
   // Once, unless somebody calibrates the index between the encoding and the write.
   for (int turn = 0; turn < kEncodeTurnsMax; ++turn) {
-    auto message = core_->make_message(static_cast<engine::MessageKind>(kind), ids.size());
+    auto message = core_->make_message(static_cast<engine::MessageKind>(kind), ids.size(),
+                                       *text_bytes);
     if (!message.ok()) return message.status();
-    std::copy(ids.begin(), ids.end(), (*message)->ids());
+    put_ids(ids, **message);
     if (kind != kRemove) {
       const Status encoded = (*message)->encode(0, rows.data(), ids.size());
       if (encoded.code() == Code::not_finite) {
@@ -103,6 +148,9 @@ Result<Receipt> Index::write_part(int kind, std::span<const std::uint64_t> ids,
     written = write(*core_, **message);
     if (!is_stale(written.status())) break;
   }
+  const Status status = written.status();
+  const bool names_row = status.code() == Code::duplicate_id && status.b() != 0;
+  if (names_row) return Status(status.code(), first + status.a(), status.b());
   return written;
 }
 
@@ -123,14 +171,25 @@ Result<Receipt> Index::add(std::span<const std::uint64_t> ids, std::span<const f
                            const WriteOptions& options) {
   return write_rows(kAdd, ids, rows, options);
 }
+Result<Receipt> Index::add(IdStrings ids, std::span<const float> rows,
+                           const WriteOptions& options) {
+  return write_rows(kAdd, ids.list(), rows, options);
+}
 
 Result<Receipt> Index::upsert(std::span<const std::uint64_t> ids, std::span<const float> rows,
                               const WriteOptions& options) {
   return write_rows(kUpsert, ids, rows, options);
 }
+Result<Receipt> Index::upsert(IdStrings ids, std::span<const float> rows,
+                              const WriteOptions& options) {
+  return write_rows(kUpsert, ids.list(), rows, options);
+}
 
 Result<Receipt> Index::remove(std::span<const std::uint64_t> ids, const WriteOptions& options) {
   return write_rows(kRemove, ids, {}, options);
+}
+Result<Receipt> Index::remove(IdStrings ids, const WriteOptions& options) {
+  return write_rows(kRemove, ids.list(), {}, options);
 }
 
 Result<Receipt> Index::clear(const WriteOptions&) {

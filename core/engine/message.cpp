@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint64_t kAlignment = 64;
 // A count above this cannot be one allocation anywhere; it also keeps every size below 2^63.
 constexpr std::uint64_t kCountMax = std::uint64_t{1} << 40;
+// The ends of strings are numbers of 32 bits.
+constexpr std::uint64_t kTextBytesMax = 0xffffffffu;
 
 // What a message of a kind carries.
 struct Contents {
@@ -30,11 +32,12 @@ struct Contents {
 };
 
 struct Parts {
-  std::uint64_t ids, replaced, factors, packed_rows;
+  std::uint64_t ids, string_ends, text, replaced, factors, packed_rows;
   std::uint64_t staging, origin, sample, column, scratch, bytes;
 
   Parts(const quant::Quantiser& quantiser, Contents has, bool with_origin, std::uint64_t count,
-        std::uint64_t staging_rows, std::uint64_t sample_rows) noexcept {
+        std::uint64_t staging_rows, std::uint64_t sample_rows,
+        const MessageIds& message_ids) noexcept {
     const quant::CodeLayout& layout = quantiser.layout();
     const std::uint64_t vector_bytes = layout.dim * sizeof(float);
     const std::uint64_t id_count = has.sample ? 0 : count;
@@ -44,7 +47,10 @@ struct Parts {
       at = round_up(at + bytes_wanted, kAlignment);
       return start;
     };
-    ids = take(id_count * sizeof(std::uint64_t));
+    const bool strings = message_ids.kind == IdKind::string;
+    ids = take(strings ? 0 : id_count * sizeof(std::uint64_t));
+    string_ends = take(strings ? id_count * sizeof(std::uint32_t) : 0);
+    text = take(strings ? message_ids.text_bytes : 0);
     replaced = take(id_count * sizeof(segment::Slot));
     factors = take(has.rows ? count * sizeof(quant::RowFactors) : 0);
     packed_rows = take(has.rows ? count * layout.packed_row_bytes : 0);
@@ -69,9 +75,11 @@ Status check_sample(const quant::Quantiser& quantiser, std::uint64_t rows) noexc
 
 Result<Message::Owner> Message::create(const quant::Quantiser& quantiser, MessageKind kind,
                                        std::uint64_t count,
-                                       const segment::Calibration* calibration) noexcept {
+                                       const segment::Calibration* calibration,
+                                       const MessageIds& ids) noexcept {
   const Contents has(kind);
   if (count > kCountMax) return Status(Code::full, count, kCountMax);
+  if (ids.text_bytes > kTextBytesMax) return Status(Code::full, ids.text_bytes, kTextBytesMax);
   if (has.sample) {
     if (Status status = check_sample(quantiser, count); !status.ok()) return status;
   }
@@ -80,7 +88,8 @@ Result<Message::Owner> Message::create(const quant::Quantiser& quantiser, Messag
       kStagingBytes / (dim * sizeof(float)), 1, std::max<std::uint64_t>(count, 1));
   const std::uint64_t sample_rows = has.sample ? quant::sample_rows_kept(dim, count) : 0;
   const bool measured = has.rows && calibration != nullptr;
-  const Parts parts(quantiser, has, measured || has.sample, count, staging_rows, sample_rows);
+  const Parts parts(quantiser, has, measured || has.sample, count, staging_rows, sample_rows,
+                    ids);
   auto* memory = parts.bytes <= static_cast<std::size_t>(-1) / 2
                      ? static_cast<std::byte*>(
                            platform::allocate(static_cast<std::size_t>(parts.bytes)))
@@ -92,6 +101,12 @@ Result<Message::Owner> Message::create(const quant::Quantiser& quantiser, Messag
   message->count_ = count;
   message->bytes_ = parts.bytes;
   message->ids_ = reinterpret_cast<std::uint64_t*>(memory + parts.ids);
+  if (ids.kind == IdKind::string && (has.rows || kind == MessageKind::remove)) {
+    message->string_ends_ = reinterpret_cast<std::uint32_t*>(memory + parts.string_ends);
+    std::uninitialized_fill_n(message->string_ends_, count, 0u);
+    message->text_ = reinterpret_cast<char*>(memory + parts.text);
+    message->text_bytes_ = ids.text_bytes;
+  }
   message->replaced_ = reinterpret_cast<segment::Slot*>(memory + parts.replaced);
   if (has.staged) {
     message->staging_rows_ = static_cast<std::uint32_t>(staging_rows);
@@ -125,6 +140,29 @@ void Message::destroy(Message* message) noexcept {
 void Message::free_memory(Message* message) noexcept {
   message->~Message();
   platform::release(message);
+}
+
+void Message::take_strings(std::span<const std::string_view> strings) noexcept {
+  VICINAL_ASSERT(strings.size() == string_count());
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < strings.size(); ++i) {
+    VICINAL_ASSERT(strings[i].size() <= text_bytes_ - end);
+    std::copy(strings[i].begin(), strings[i].end(), text_ + end);
+    end += strings[i].size();
+    string_ends_[i] = static_cast<std::uint32_t>(end);
+  }
+}
+
+Status Message::check_strings() const noexcept {
+  std::uint32_t begin = 0;
+  for (std::uint64_t i = 0; i < string_count(); ++i) {
+    const std::uint32_t end = string_ends_[i];
+    if (end < begin || end > text_bytes_ || end - begin > kStringBytesMax) {
+      return Status(Code::bad_id, i, static_cast<std::uint64_t>(BadId::too_long));
+    }
+    begin = end;
+  }
+  return {};
 }
 
 Status Message::encode(std::uint64_t first, const float* vectors, std::uint64_t rows) noexcept {

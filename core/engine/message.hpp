@@ -9,12 +9,16 @@
 //     pinned while rows are encoded.
 // I3: a message whose calibration is no longer the newest is refused by the writer: what its rows
 //     were is not known any more.
+// I4: of an index whose ids are strings, a message carries their bytes one after the other and
+//     where each ends. They are checked before the submit; a string that nobody fills in is empty.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "quant/quantiser.hpp"
 #include "segment/segment.hpp"
@@ -43,6 +47,18 @@ inline constexpr std::uint64_t kPartIds = kPartBytes / 16;
   return std::max<std::uint64_t>(1, kPartBytes / (dim * sizeof(float)));
 }
 
+// BAD_ID for ids of the other kind than the index's.
+[[nodiscard]] inline Status wrong_kind(IdKind wanted) noexcept {
+  const BadId problem = wanted == IdKind::string ? BadId::string_wanted : BadId::number_wanted;
+  return Status(Code::bad_id, 0, static_cast<std::uint64_t>(problem));
+}
+
+// How a message's ids come. `text_bytes`: of all strings together.
+struct MessageIds {
+  IdKind kind = IdKind::number;
+  std::uint64_t text_bytes = 0;
+};
+
 class Message {
  public:
   struct Delete {
@@ -55,7 +71,8 @@ class Message {
   // sizes overflow; calibrate: BAD_OPTION(sample) when too few, UNSUPPORTED(metric) for ip.
   [[nodiscard]] static Result<Owner> create(const quant::Quantiser& quantiser, MessageKind kind,
                                             std::uint64_t count,
-                                            const segment::Calibration* calibration) noexcept;
+                                            const segment::Calibration* calibration,
+                                            const MessageIds& ids = {}) noexcept;
   // By its producer, of a message that was not submitted or is completed.
   static void destroy(Message* message) noexcept;
   // The memory alone, of one that nobody looks at.
@@ -66,12 +83,22 @@ class Message {
   [[nodiscard]] std::uint32_t dim() const noexcept { return quantiser_->layout().dim; }
   // Rows that `encode`, `take_packed` or `count_filled` tell of, one filled twice counting as two.
   [[nodiscard]] std::uint64_t rows_filled() const noexcept { return rows_filled_; }
-  // None for clear and calibrate.
+  // None for clear and calibrate, and where ids are strings.
   [[nodiscard]] std::uint64_t id_count() const noexcept {
-    return kind_ == MessageKind::calibrate ? 0 : count_;
+    return kind_ == MessageKind::calibrate || has_strings() ? 0 : count_;
   }
   [[nodiscard]] std::uint64_t* ids() noexcept { return ids_; }
   [[nodiscard]] const std::uint64_t* ids() const noexcept { return ids_; }
+  // Strings: `string_ends()[i]` is where row i's ends in `text()`, and the next one begins.
+  [[nodiscard]] bool has_strings() const noexcept { return string_ends_ != nullptr; }
+  [[nodiscard]] std::uint64_t string_count() const noexcept { return has_strings() ? count_ : 0; }
+  [[nodiscard]] std::uint32_t* string_ends() noexcept { return string_ends_; }
+  [[nodiscard]] char* text() noexcept { return text_; }
+  [[nodiscard]] std::uint64_t text_bytes() const noexcept { return text_bytes_; }
+  // Takes over `count()` strings that have `text_bytes()` together.
+  void take_strings(std::span<const std::string_view> strings) noexcept;
+  // BAD_ID(row, too_long) for one of more than kStringBytesMax, or that ends nowhere.
+  [[nodiscard]] Status check_strings() const noexcept;
   // Room for at least one row of dim floats, 64-byte aligned; null when the kind carries no rows.
   [[nodiscard]] float* staging() noexcept { return staging_; }
   [[nodiscard]] std::uint32_t staging_rows() const noexcept { return staging_rows_; }
@@ -98,6 +125,10 @@ class Message {
   void take_origin(const float* origin) noexcept;
 
   // The writer's.
+  [[nodiscard]] segment::StringKey key(std::uint64_t row) const noexcept {
+    const std::uint32_t begin = row == 0 ? 0 : string_ends_[row - 1];
+    return segment::StringKey::of({text_ + begin, string_ends_[row] - begin});
+  }
   // The calibration that the rows were encoded with; 0 for none.
   [[nodiscard]] std::uint64_t calibration() const noexcept { return calibration_; }
   // calibrate: the origin of the sample, dim floats.
@@ -138,6 +169,9 @@ class Message {
   std::uint64_t sample_rows_ = 0;  // kept; 0: the origin was taken over
   std::uint32_t staging_rows_ = 0;
   std::uint64_t* ids_ = nullptr;
+  std::uint32_t* string_ends_ = nullptr;
+  char* text_ = nullptr;
+  std::uint64_t text_bytes_ = 0;
   segment::Slot* replaced_ = nullptr;
   quant::RowFactors* factors_ = nullptr;
   std::uint8_t* packed_rows_ = nullptr;

@@ -88,33 +88,61 @@ Result<std::unique_ptr<ReaderCore>> ReaderCore::snapshot() noexcept {
   return copy;
 }
 
+Result<SearchOptions> ReaderCore::options_for(const segment::Version& version,
+                                              const SearchOptions& options) const noexcept {
+  const bool strings = version.strings.any();
+  if (strings ? options.filter || options.after : options.string_filter || options.string_after) {
+    return wrong_kind(core_->options().ids);
+  }
+  SearchOptions resolved = options;
+  if (options.string_after) resolved.after = search::place_of(version, *options.string_after);
+  return resolved;
+}
+
 Status ReaderCore::search(std::span<const float> query, const SearchOptions& options,
                           search::IdFilter* filter, search::Found* found,
                           std::uint64_t* sequence) noexcept {
   const Entry entry(*this);
   if (!entry.status().ok()) return entry.status();
   *sequence = entry.version().sequence;
-  return search::search(entry.version(), core_->quantiser(), query, options, filter, *scratch_,
-                        found);
+  const auto resolved = options_for(entry.version(), options);
+  if (!resolved.ok()) return resolved.status();
+  const Status searched = search::search(entry.version(), core_->quantiser(), query, *resolved,
+                                         filter, *scratch_, found);
+  return searched.ok() ? search::name_rows(entry.version(), *scratch_, found) : searched;
 }
 
-Status ReaderCore::has(std::uint64_t id, bool* found, std::uint64_t* sequence) noexcept {
-  const Entry entry(*this);
-  if (!entry.status().ok()) return entry.status();
+// What a lookup came to: whether there is a row, and its vector if it is wanted.
+Status ReaderCore::look_up(const Entry& entry, segment::Slot slot, float* vector, bool* found,
+                           std::uint64_t* sequence) noexcept {
   *sequence = entry.version().sequence;
-  *found = entry.version().find(id).valid();
-  return {};
+  *found = slot.valid();
+  if (!*found || vector == nullptr) return {};
+  return search::decode_row(entry.version(), core_->quantiser(), slot, *scratch_, vector);
 }
 
 Status ReaderCore::get(std::uint64_t id, float* vector, bool* found,
                        std::uint64_t* sequence) noexcept {
   const Entry entry(*this);
   if (!entry.status().ok()) return entry.status();
-  *sequence = entry.version().sequence;
-  const segment::Slot slot = entry.version().find(id);
-  *found = slot.valid();
-  if (!*found) return {};
-  return search::decode_row(entry.version(), core_->quantiser(), slot, *scratch_, vector);
+  if (entry.version().strings.any()) return wrong_kind(IdKind::string);
+  return look_up(entry, entry.version().find(id), vector, found, sequence);
+}
+
+Status ReaderCore::get(std::string_view id, float* vector, bool* found,
+                       std::uint64_t* sequence) noexcept {
+  const Entry entry(*this);
+  if (!entry.status().ok()) return entry.status();
+  if (!entry.version().strings.any()) return wrong_kind(IdKind::number);
+  return look_up(entry, entry.version().find(segment::StringKey::of(id)), vector, found, sequence);
+}
+
+Status ReaderCore::has(std::uint64_t id, bool* found, std::uint64_t* sequence) noexcept {
+  return get(id, nullptr, found, sequence);
+}
+
+Status ReaderCore::has(std::string_view id, bool* found, std::uint64_t* sequence) noexcept {
+  return get(id, nullptr, found, sequence);
 }
 
 Status ReaderCore::count(std::uint64_t* rows, std::uint64_t* sequence) noexcept {

@@ -13,8 +13,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "engine/core.hpp"
+#include "search/row_names.hpp"
 #include "search/search.hpp"
 
 namespace vicinal::engine {
@@ -43,10 +45,13 @@ class ReaderCore {
   // Several queries (count * dim floats) on one version; visit(index, Found) for each, in order. An
   // error names the query; those before it may have been visited.
   template <class Visit>
-  Status search_each(std::span<const float> queries, const SearchOptions& options,
+  Status search_each(std::span<const float> queries, const SearchOptions& given,
                      search::IdFilter* filter, Visit visit, std::uint64_t* sequence) noexcept {
     const Entry entry(*this);
     if (!entry.status().ok()) return entry.status();
+    const auto resolved = options_for(entry.version(), given);
+    if (!resolved.ok()) return resolved.status();
+    const SearchOptions& options = *resolved;
     const std::size_t dim = core_->options().dim;
     if (queries.size() % dim != 0) return Status(Code::dimension, queries.size() % dim, dim);
     *sequence = entry.version().sequence;
@@ -67,14 +72,23 @@ class ReaderCore {
         continue;
       }
       if (!status.ok()) return status;
-      for (std::size_t i = 0; i < some; ++i) visit(first + i, found[i]);
+      for (std::size_t i = 0; i < some; ++i) {
+        if (Status named = search::name_rows(entry.version(), *scratch_, &found[i]);
+            !named.ok()) {
+          return named;
+        }
+        visit(first + i, found[i]);
+      }
       first += some;
     }
     return {};
   }
+  // Of an id of the index's kind, else BAD_ID.
   Status has(std::uint64_t id, bool* found, std::uint64_t* sequence) noexcept;
+  Status has(std::string_view id, bool* found, std::uint64_t* sequence) noexcept;
   // `vector`: dim floats, written when found.
   Status get(std::uint64_t id, float* vector, bool* found, std::uint64_t* sequence) noexcept;
+  Status get(std::string_view id, float* vector, bool* found, std::uint64_t* sequence) noexcept;
   Status count(std::uint64_t* rows, std::uint64_t* sequence) noexcept;
 
   [[nodiscard]] Core& core() noexcept { return *core_; }
@@ -110,6 +124,12 @@ class ReaderCore {
     const segment::Version* version_ = nullptr;
   };
 
+  // Before a search: BAD_ID where options name ids of the other kind; and the options with the row
+  // of string_after found in this version.
+  [[nodiscard]] Result<SearchOptions> options_for(const segment::Version& version,
+                                                  const SearchOptions& options) const noexcept;
+  Status look_up(const Entry& entry, segment::Slot slot, float* vector, bool* found,
+                 std::uint64_t* sequence) noexcept;
   ReaderCore(std::shared_ptr<Core> core, std::unique_ptr<search::Scratch> scratch) noexcept;
 
   std::shared_ptr<Core> core_;

@@ -15,7 +15,7 @@ Result<Stats> Core::stats() noexcept {
   slots_.release_slot(*slot);
   fill_shared(&stats);
   stats.total_bytes = stats.segment_bytes + stats.id_table_bytes + stats.version_bytes +
-                      stats.retired_bytes + stats.shared_bytes;
+                      stats.retired_bytes + stats.shared_bytes + stats.string_bytes;
   return stats;
 }
 
@@ -44,6 +44,12 @@ void Core::fill_version(const segment::Version& version, Stats* stats) const noe
   }
   for (const segment::SubTable* table : version.ids->tables) {
     if (table != nullptr) stats->id_table_bytes += table->bytes;
+  }
+  if (!version.strings.any()) return;
+  const segment::StringDirectory& strings = *version.strings.directory;
+  stats->string_bytes = strings.bytes;
+  for (std::uint32_t i = 0; i < strings.count; ++i) {
+    stats->string_bytes += strings.entries()[i].chunk->bytes;
   }
 }
 

@@ -32,6 +32,14 @@ std::span<std::uint64_t> PendingWrite::ids() noexcept {
   return {message_->ids(), static_cast<std::size_t>(message_->id_count())};
 }
 
+std::span<std::uint32_t> PendingWrite::string_ends() noexcept {
+  return {message_->string_ends(), static_cast<std::size_t>(message_->string_count())};
+}
+
+std::span<char> PendingWrite::text() noexcept {
+  return {message_->text(), static_cast<std::size_t>(message_->text_bytes())};
+}
+
 std::uint64_t PendingWrite::count() const noexcept { return message_->count(); }
 
 std::span<float> PendingWrite::staging() noexcept {
@@ -95,9 +103,10 @@ WriteQueue::~WriteQueue() {
   if (lane_ != kNoLane) core_->give_lane_back(lane_);
 }
 
-Result<PendingWrite> WriteQueue::make(WriteKind kind, std::uint64_t count) {
+Result<PendingWrite> WriteQueue::make(WriteKind kind, std::uint64_t count,
+                                      std::uint64_t text_bytes) {
   if (kind > WriteKind::compact) return Status(Code::bad_option);
-  auto message = core_->make_message(static_cast<engine::MessageKind>(kind), count);
+  auto message = core_->make_message(static_cast<engine::MessageKind>(kind), count, text_bytes);
   if (!message.ok()) return message.status();
   return PendingWrite(core_, message->release());
 }
@@ -110,6 +119,7 @@ Status WriteQueue::submit(PendingWrite& write) {
   if (!whole || write.submitted_ || write.core_ != core_) {
     return Status(Code::bad_option, static_cast<std::uint64_t>(OptionName::handle));
   }
+  if (const Status strings = write.message_->check_strings(); !strings.ok()) return strings;
   if (lane_ == kNoLane) {
     auto lane = core_->take_lane();
     if (!lane.ok()) return lane.status();

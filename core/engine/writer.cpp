@@ -20,6 +20,11 @@ bool waits_for_compaction(const Message& message) noexcept {
   return message.kind() == MessageKind::compact && message.planned.load(sync::relaxed) != 0;
 }
 
+[[nodiscard]] Status duplicate(const Message& message, std::uint64_t row) noexcept {
+  return message.has_strings() ? Status(Code::duplicate_id, row, 1)
+                               : Status(Code::duplicate_id, message.ids()[row]);
+}
+
 }  // namespace
 
 Message* Core::take_message() noexcept {
@@ -175,21 +180,29 @@ Status Core::apply_rows(Message& message) noexcept {
   if (message.calibration() != builder_.calibration()) {
     return Status(Code::bad_option, static_cast<std::uint64_t>(OptionName::stale_write));
   }
+  if (message.has_strings()) {
+    return apply_rows_of(message, [&message](std::uint64_t row) { return message.key(row); });
+  }
+  return apply_rows_of(message, [&message](std::uint64_t row) { return message.ids()[row]; });
+}
+
+template <class KeyOf>
+Status Core::apply_rows_of(Message& message, KeyOf key_of) noexcept {
   const bool replace = message.kind() == MessageKind::upsert;
   const std::uint64_t count = message.count();
   const segment::VersionBuilder::Savepoint savepoint = builder_.savepoint();
   for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t id = message.ids()[i];
+    const auto key = key_of(i);
     message.replaced()[i] = segment::Slot{};
     Status step;
     // Finds rows of this message too: an id that stands twice in it.
-    const segment::Slot old = builder_.find(id);
+    const segment::Slot old = builder_.find(key);
     if (old.valid()) {
-      step = replace ? builder_.kill(old) : Status(Code::duplicate_id, id);
+      step = replace ? builder_.kill(old) : duplicate(message, i);
       if (step.ok()) message.replaced()[i] = old;
     }
     if (step.ok()) {
-      step = builder_.append(id, message.packed_row(i), message.factors(i), count - i);
+      step = builder_.append(key, message.packed_row(i), message.factors(i), count - i);
     }
     if (!step.ok()) {
       undo(message, i + 1);
@@ -209,10 +222,18 @@ void Core::undo(Message& message, std::uint64_t rows) noexcept {
 }
 
 Status Core::apply_remove(Message& message) noexcept {
+  if (message.has_strings()) {
+    return apply_remove_of(message, [&message](std::uint64_t row) { return message.key(row); });
+  }
+  return apply_remove_of(message, [&message](std::uint64_t row) { return message.ids()[row]; });
+}
+
+template <class KeyOf>
+Status Core::apply_remove_of(Message& message, KeyOf key_of) noexcept {
   const segment::VersionBuilder::Savepoint savepoint = builder_.savepoint();
   std::uint64_t removed = 0;
   for (std::uint64_t i = 0; i < message.count(); ++i) {
-    const segment::Slot slot = builder_.find(message.ids()[i]);
+    const segment::Slot slot = builder_.find(key_of(i));
     message.replaced()[i] = slot;
     if (!slot.valid()) continue;
     const Status killed = builder_.kill(slot);

@@ -12,8 +12,7 @@ using segment::Slot;
 // Ids are looked up this far behind the first touch of their place in the id table.
 constexpr std::size_t kLookAhead = 8;
 
-void prefetch_entry(const segment::IdRoot& root, std::uint64_t id) noexcept {
-  const std::uint64_t hash = segment::IdRoot::hash(id);
+void prefetch_entry(const segment::IdRoot& root, std::uint64_t hash) noexcept {
   const segment::SubTable* table = root.tables[segment::IdRoot::table_of(hash)];
   if (table == nullptr) return;
   __builtin_prefetch(table->entries() + table->home(hash));
@@ -52,11 +51,45 @@ Status AllowedRows::resolve(const segment::Version& version,
   for (std::size_t i = 0; i < ids.size(); ++i) {
     Slot slot = last.valid() ? next_if(version, last, ids[i]) : Slot{};
     if (!slot.valid()) {
-      if (i + kLookAhead < ids.size()) prefetch_entry(*version.ids, ids[i + kLookAhead]);
+      if (i + kLookAhead < ids.size()) {
+        prefetch_entry(*version.ids, segment::IdRoot::hash(ids[i + kLookAhead]));
+      }
       slot = version.find(ids[i]);
     }
     last = slot;
     if (slot.valid()) allow(slot);
+  }
+  return {};
+}
+
+Status AllowedRows::resolve(const segment::Version& version,
+                            std::span<const std::string_view> strings) noexcept {
+  return resolve_keys(version, strings.size(),
+                      [&](std::size_t i) { return segment::StringKey::of(strings[i]); });
+}
+
+Status AllowedRows::resolve(const segment::Version& version,
+                            std::span<const segment::StringKey> keys) noexcept {
+  return resolve_keys(version, keys.size(), [&](std::size_t i) { return keys[i]; });
+}
+
+template <class KeyOf>
+Status AllowedRows::resolve_keys(const segment::Version& version, std::size_t count,
+                                 KeyOf key_of) noexcept {
+  clear();
+  if (count == 0 || version.segment_end == 0) return {};
+  if (Status status = grow(version.segment_end, count); !status.ok()) return status;
+  // A ring of those whose places are on their way.
+  segment::StringKey keys[kLookAhead];
+  for (std::size_t i = 0; i < count + kLookAhead; ++i) {
+    segment::StringKey& key = keys[i % kLookAhead];
+    if (i >= kLookAhead && i - kLookAhead < count) {
+      const Slot slot = version.find(key);
+      if (slot.valid()) allow(slot);
+    }
+    if (i >= count) continue;
+    key = key_of(i);
+    prefetch_entry(*version.ids, key.hash);
   }
   return {};
 }

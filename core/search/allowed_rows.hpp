@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "base/aligned_buffer.hpp"
 #include "segment/version.hpp"
@@ -41,6 +42,10 @@ class AllowedRows {
   // Forgets what was allowed and allows the version's rows of these ids. Unknown ids are ignored,
   // duplicates count once. FULL without memory: nothing is allowed.
   Status resolve(const segment::Version& version, std::span<const std::uint64_t> ids) noexcept;
+  Status resolve(const segment::Version& version,
+                 std::span<const std::string_view> strings) noexcept;
+  Status resolve(const segment::Version& version,
+                 std::span<const segment::StringKey> keys) noexcept;
   // Makes room for rows of segments below `segment_end` in at most `blocks` blocks; what was
   // allowed stays. FULL.
   Status grow(std::uint32_t segment_end, std::size_t blocks) noexcept;
@@ -59,6 +64,8 @@ class AllowedRows {
 
  private:
   void clear() noexcept;
+  template <class KeyOf>
+  Status resolve_keys(const segment::Version& version, std::size_t count, KeyOf key_of) noexcept;
 
   AlignedBuffer& masks_buffer_;
   AlignedBuffer& touched_buffer_;

@@ -50,6 +50,8 @@ struct Scratch::Buffers {
   AlignedBuffer masks;     // std::uint32_t by block: the lanes that a filter allows
   AlignedBuffer touched;   // std::uint32_t: blocks whose mask is not 0
   AlignedBuffer deferred;  // DeferredRow
+  AlignedBuffer text;      // the strings of a result, one after the other
+  AlignedBuffer text_offsets;  // std::uint64_t, one more than there are
   AlignedBuffer decode;    // a packed row and the quantiser's scratch
 };
 

@@ -21,6 +21,50 @@ Result<std::unique_ptr<IdFilter>> IdFilter::create(std::span<const std::uint64_t
   return filter;
 }
 
+namespace {
+
+[[nodiscard]] bool key_precedes(const segment::StringKey& a, const segment::StringKey& b) noexcept {
+  return a.hash != b.hash ? a.hash < b.hash : a.text < b.text;
+}
+
+[[nodiscard]] bool same_key(const segment::StringKey& a, const segment::StringKey& b) noexcept {
+  return a.hash == b.hash && a.text == b.text;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<IdFilter>> IdFilter::create(
+    std::span<const std::string_view> strings) noexcept {
+  std::unique_ptr<IdFilter> filter(new (std::nothrow) IdFilter);
+  if (filter == nullptr) return Status(Code::full, sizeof(IdFilter));
+  filter->strings_ = true;
+  std::size_t bytes = 0;
+  for (const std::string_view string : strings) bytes += string.size();
+  Status status = reserve(filter->text_, bytes);
+  if (status.ok()) status = reserve(filter->keys_, strings.size() * sizeof(segment::StringKey));
+  if (!status.ok()) return status;
+  auto* text = filter->text_.as<char>();
+  auto* keys = filter->keys_.as<segment::StringKey>();
+  for (std::size_t i = 0; i < strings.size(); ++i) {
+    const std::size_t length = strings[i].copy(text, strings[i].size());
+    new (keys + i) segment::StringKey(segment::StringKey::of({text, length}));
+    text += length;
+  }
+  std::sort(keys, keys + strings.size(), key_precedes);
+  filter->count_ =
+      static_cast<std::size_t>(std::unique(keys, keys + strings.size(), same_key) - keys);
+  return filter;
+}
+
+bool IdFilter::lists(const Version& version, std::uint64_t id) const noexcept {
+  if (!strings_) return std::binary_search(ids().begin(), ids().end(), id);
+  // The string of a dead row may be gone.
+  const segment::Strings::Place place = version.strings.find(segment::Handle{id});
+  if (place.chunk == nullptr) return false;
+  const segment::StringKey key{place.chunk->text(place.entry), place.chunk->hash(place.entry)};
+  return std::binary_search(keys().begin(), keys().end(), key, key_precedes);
+}
+
 Status IdFilter::update(const Version& version) noexcept {
   if (compiled_ && version.sequence == sequence_) return {};
   bool replaced = !compiled_ || version.sequence < sequence_;
@@ -55,7 +99,8 @@ std::uint64_t IdFilter::count_new_rows(const Version& version, bool* replaced) c
 }
 
 Status IdFilter::compile(const Version& version) noexcept {
-  const Status status = allowed_.resolve(version, ids());
+  const Status status =
+      strings_ ? allowed_.resolve(version, keys()) : allowed_.resolve(version, ids());
   if (status.ok()) allowed_.sort_blocks();
   return status;
 }
@@ -63,7 +108,6 @@ Status IdFilter::compile(const Version& version) noexcept {
 Status IdFilter::extend(const Version& version, std::uint64_t new_rows) noexcept {
   const std::size_t blocks = allowed_.blocks().size() + static_cast<std::size_t>(new_rows);
   if (Status status = allowed_.grow(version.segment_end, blocks); !status.ok()) return status;
-  const std::uint64_t* const begin = ids().data();
   const std::size_t listed = allowed_.blocks().size();
   for (std::uint32_t number = 0; number < version.segment_end; ++number) {
     const SegmentView* view = version.view(number);
@@ -71,9 +115,7 @@ Status IdFilter::extend(const Version& version, std::uint64_t new_rows) noexcept
     const std::uint64_t* row_ids = view->segment->ids();
     std::uint32_t row = number < covered_end_ ? covered_.as<Covered>()[number].rows : 0;
     for (; row < view->rows; ++row) {
-      if (std::binary_search(begin, begin + count_, row_ids[row])) {
-        allowed_.allow(segment::Slot::of(number, row));
-      }
+      if (lists(version, row_ids[row])) allowed_.allow(segment::Slot::of(number, row));
     }
   }
   if (allowed_.blocks().size() != listed) allowed_.sort_blocks();

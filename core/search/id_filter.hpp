@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "base/aligned_buffer.hpp"
 #include "search/allowed_rows.hpp"
@@ -27,6 +28,8 @@ class IdFilter {
   // Copies the ids. FULL.
   [[nodiscard]] static Result<std::unique_ptr<IdFilter>> create(
       std::span<const std::uint64_t> ids) noexcept;
+  [[nodiscard]] static Result<std::unique_ptr<IdFilter>> create(
+      std::span<const std::string_view> strings) noexcept;
   IdFilter(const IdFilter&) = delete;
   IdFilter& operator=(const IdFilter&) = delete;
 
@@ -53,6 +56,11 @@ class IdFilter {
   [[nodiscard]] std::span<const std::uint64_t> ids() const noexcept {
     return {ids_.as<std::uint64_t>(), count_};
   }
+  [[nodiscard]] std::span<const segment::StringKey> keys() const noexcept {
+    return {keys_.as<segment::StringKey>(), count_};
+  }
+  // Whether the row that carries `id` in this version is one of the list.
+  [[nodiscard]] bool lists(const segment::Version& version, std::uint64_t id) const noexcept;
   // Rows that the version shows beyond what is compiled; `replaced` where I2 applies.
   [[nodiscard]] std::uint64_t count_new_rows(const segment::Version& version,
                                              bool* replaced) const noexcept;
@@ -61,7 +69,10 @@ class IdFilter {
   // Remembers that all rows of the version are compiled. FULL.
   Status cover(const segment::Version& version) noexcept;
 
+  bool strings_ = false;
   AlignedBuffer ids_;      // sorted, each once
+  AlignedBuffer keys_;     // StringKey, sorted by hash and text, each once
+  AlignedBuffer text_;     // of the keys
   std::size_t count_ = 0;
   AlignedBuffer masks_;
   AlignedBuffer touched_;

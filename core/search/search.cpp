@@ -87,9 +87,10 @@ void walk(Wave& wave, const SearchOptions& options, const WaveMemory& memory,
     *allowed = &filter->allowed();
     return filter->update(version);
   }
-  if (!options.filter) return {};
+  if (!options.filter && !options.string_filter) return {};
   *allowed = &listed;
-  return listed.resolve(version, *options.filter);
+  return options.filter ? listed.resolve(version, *options.filter)
+                        : listed.resolve(version, *options.string_filter);
 }
 
 // Results of all scans, one after the other, into the scratch.

@@ -28,10 +28,14 @@ inline constexpr std::size_t kWaveQueriesMax = 16;
 
 // What a search found, best first. The spans lie in the scratch: valid until its next use.
 struct Found {
-  std::span<const std::uint64_t> ids;
+  std::span<const std::uint64_t> ids;  // or handles (segment/strings.hpp)
   std::span<const float> scores;
   std::uint64_t rows_estimated = 0;  // rows whose sign plane was read
   std::uint64_t rows_scored = 0;     // rows scored by their whole code
+  // Of rows with strings, once they are named (row_names.hpp): the i-th lies in `text` from
+  // text_offsets[i] to text_offsets[i + 1].
+  const char* text = nullptr;
+  const std::uint64_t* text_offsets = nullptr;
 };
 
 class HelpPool;
@@ -60,11 +64,11 @@ class Scratch {
 };
 
 // `query`: dim floats. `filter` may be null; else it takes the place of options.filter, of whose
-// index the version is one. Errors, nothing found: DIMENSION(found, expected), NOT_FINITE(0,
-// coordinate), BAD_OPTION(name) for a certainty or min_score that is NaN, a negative certainty, or
-// an `after` that is NaN; then WOULD_BLOCK(the version's sequence, the wanted one) when the version
-// is older than min_sequence; FULL when the scratch cannot grow. k = 0 or no row: found nothing. k
-// above the live rows: all.
+// index the version is one; string_after is the caller's to resolve. Errors, nothing found:
+// DIMENSION(found, expected), NOT_FINITE(0, coordinate), BAD_OPTION(name) for a certainty or
+// min_score that is NaN, a negative certainty, or an `after` that is NaN; then WOULD_BLOCK(the
+// version's sequence, the wanted one) when the version is older than min_sequence; FULL when the
+// scratch cannot grow. k = 0 or no row: found nothing. k above the live rows: all.
 [[nodiscard]] Status search(const segment::Version& version, const quant::Quantiser& quantiser,
                             std::span<const float> query, const SearchOptions& options,
                             IdFilter* filter, Scratch& scratch, Found* found) noexcept;

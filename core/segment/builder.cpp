@@ -11,8 +11,8 @@ namespace vicinal::segment {
 using sync::Versioned;
 
 VersionBuilder::VersionBuilder(const quant::CodeLayout& layout,
-                               std::uint64_t memory_bytes_max) noexcept
-    : layout_(layout), memory_bytes_max_(memory_bytes_max) {}
+                               std::uint64_t memory_bytes_max, IdKind ids) noexcept
+    : layout_(layout), memory_bytes_max_(memory_bytes_max), ids_(ids) {}
 
 VersionBuilder::~VersionBuilder() {
   VICINAL_ASSERT(!active());
@@ -54,9 +54,11 @@ Result<Version*> VersionBuilder::make_first(std::uint64_t sequence) noexcept {
   auto* version = make<Version>();
   auto* directory = make<DirectoryRoot>();
   auto* ids = make<IdRoot>();
-  if (version == nullptr || directory == nullptr || ids == nullptr) {
+  auto* strings = ids_ == IdKind::string ? make<StringDirectory>() : nullptr;
+  if (version == nullptr || directory == nullptr || ids == nullptr ||
+      (strings == nullptr && ids_ == IdKind::string)) {
     for (Versioned* object : {static_cast<Versioned*>(version), static_cast<Versioned*>(directory),
-                              static_cast<Versioned*>(ids)}) {
+                              static_cast<Versioned*>(ids), static_cast<Versioned*>(strings)}) {
       if (object != nullptr) end(object);
     }
     return Status(Code::full);
@@ -64,6 +66,7 @@ Result<Version*> VersionBuilder::make_first(std::uint64_t sequence) noexcept {
   version->sequence = sequence;
   version->directory = directory;
   version->ids = ids;
+  version->strings.directory = strings;
   return version;
 }
 
@@ -88,8 +91,10 @@ Status VersionBuilder::begin(const Version& base, std::uint64_t sequence) noexce
   next_->directory = base.directory;
   next_->ids = base.ids;
   next_->calibration = base.calibration;
+  next_->strings = base.strings;
   changed_ = false;
   killed_ = false;
+  strings_killed_ = 0;
   return {};
 }
 
@@ -180,13 +185,30 @@ VersionBuilder::Savepoint VersionBuilder::savepoint() const noexcept {
   VICINAL_ASSERT(active());
   Segment* open = open_.segment();
   const SegmentView* view = open == nullptr ? nullptr : next_->view(open->number());
-  return {open, view == nullptr ? 0 : view->rows, next_->live_rows, opened_,
-          changed_};
+  const Strings& strings = next_->strings;
+  return {open, view == nullptr ? 0 : view->rows, next_->live_rows, opened_, strings.end,
+          strings.entries, strings.any() && strings.directory->open, changed_};
 }
 
 Status VersionBuilder::append(std::uint64_t id, const std::uint8_t* packed_row,
                               const quant::RowFactors& factors,
                               std::uint64_t rows_expected) noexcept {
+  VICINAL_ASSERT(ids_ == IdKind::number);
+  return append_row(IdRoot::hash(id), nullptr, id, packed_row, factors, rows_expected);
+}
+
+Status VersionBuilder::append(const StringKey& key, const std::uint8_t* packed_row,
+                              const quant::RowFactors& factors,
+                              std::uint64_t rows_expected) noexcept {
+  VICINAL_ASSERT(ids_ == IdKind::string && key.text.size() <= kStringBytesMax);
+  return append_row(key.hash, &key, 0, packed_row, factors, rows_expected);
+}
+
+// `key`: null where the row carries `id`.
+Status VersionBuilder::append_row(std::uint64_t hash, const StringKey* key, std::uint64_t id,
+                                  const std::uint8_t* packed_row,
+                                  const quant::RowFactors& factors,
+                                  std::uint64_t rows_expected) noexcept {
   VICINAL_ASSERT(active());
   const Segment* open = open_.segment();
   const SegmentView* shown = open == nullptr ? nullptr : next_->view(open->number());
@@ -195,13 +217,13 @@ Status VersionBuilder::append(std::uint64_t id, const std::uint8_t* packed_row,
   }
   const std::uint32_t number = open_.segment()->number();
   SegmentView* view = mutable_view(number);
-  const std::uint64_t hash = IdRoot::hash(id);
-  if (view == nullptr || !reserve_hint(hash)) {
+  if (view == nullptr || !reserve_hint(hash) ||
+      (key != nullptr && !reserve_string(key->text.size()))) {
     return full_status();
   }
   const std::uint32_t row = view->rows;
   next_->ids->tables[IdRoot::table_of(hash)]->insert(hash, Slot::of(number, row));
-  open_.store(row, packed_row, factors, id);
+  open_.store(row, packed_row, factors, key == nullptr ? id : put_string(*key));
   view->rows = row + 1;
   ++next_->live_rows;
   changed_ = true;
@@ -230,6 +252,7 @@ void VersionBuilder::rollback(const Savepoint& savepoint) noexcept {
   open = savepoint.open;
   open_.turn_to(open);
   next_->live_rows = savepoint.live_rows;
+  if (ids_ == IdKind::string) rollback_strings(savepoint);
   changed_ = savepoint.changed;
   if (open == nullptr) return;
   now = next_->view(open->number());
@@ -285,6 +308,7 @@ void VersionBuilder::retire_replaced(sync::Reclaimer& reclaimer) noexcept {
 void VersionBuilder::abandon() noexcept {
   VICINAL_ASSERT(active());
   end_private();
+  if (strings_killed_ != 0) recount_strings(*base_);
   while (replaced_ != nullptr) {  // these are still the base's
     Versioned* object = replaced_;
     replaced_ = object->next.load(sync::relaxed);

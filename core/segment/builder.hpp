@@ -15,6 +15,9 @@
 // I6: one segment may be incoming: filled by a compaction (compaction.hpp) over several
 //     transactions and shown by none of them until the last. Nobody else gets its number, and a
 //     rebuilt sub-table keeps the hints to its rows.
+// I7: strings are put behind what the newest version shows of the open chunk, and taken back with
+//     their rows. Which chunk is open and how far it is filled, the version knows. A row that was
+//     moved carries its handle on, so that what a compaction kills or drops is no string's end.
 //
 // After a writer's death. All of this is the dead writer's private state, as it was between any two
 // instructions. Its successor makes it anew from the newest version (`recover`), and follows none
@@ -26,6 +29,8 @@
 //     One to a row that the successor gives the same id is a right hint, one to a row of another
 //     id matches nothing. `used` may be one behind, so it is counted again.
 //   - retire and next of objects that it was about to retire: they are reset.
+//   - strings behind the newest version's: the successor's take their place. The chunks' counts of
+//     dead strings are of a version that never was: they are made anew from the rows.
 // The planes have fixed places, since which of the two is the open segment's may have been about
 // to change.
 #pragma once
@@ -41,6 +46,7 @@
 #include "sync/reclaimer.hpp"
 #include "sync/version_root.hpp"
 #include "vicinal/status.hpp"
+#include "vicinal/types.hpp"
 
 namespace vicinal::segment {
 
@@ -54,11 +60,21 @@ class VersionBuilder {
     std::uint32_t open_rows;
     std::uint64_t live_rows;
     const Segment* opened;
+    std::uint64_t string_end;
+    std::uint64_t string_entries;
+    bool string_open;
     bool changed;
+  };
+  // Which chunks of strings are worth moving.
+  struct StringGoal {
+    std::uint32_t dead_percent = 50;  // of a chunk's strings, or more; none dead: never
+    bool open = false;                // the one that takes strings, too
+    std::uint64_t birth_max = ~std::uint64_t{0};
   };
 
   // memory_bytes_max: 0 for no limit.
-  VersionBuilder(const quant::CodeLayout& layout, std::uint64_t memory_bytes_max) noexcept;
+  VersionBuilder(const quant::CodeLayout& layout, std::uint64_t memory_bytes_max,
+                 IdKind ids = IdKind::number) noexcept;
   VersionBuilder(const VersionBuilder&) = delete;
   VersionBuilder& operator=(const VersionBuilder&) = delete;
   // Ends what is private; published objects end through `destroy_version`.
@@ -80,15 +96,21 @@ class VersionBuilder {
   // Of the version under construction.
   [[nodiscard]] std::uint64_t live_rows() const noexcept { return next_->live_rows; }
   [[nodiscard]] Slot find(std::uint64_t id) const noexcept { return next_->find(id); }
+  [[nodiscard]] Slot find(const StringKey& key) const noexcept { return next_->find(key); }
   [[nodiscard]] Savepoint savepoint() const noexcept;
   // Appends a row whose id no live row has. `rows_expected`: how many the batch still brings, this
   // one included, for choosing a segment's size. FULL: nothing appended.
   Status append(std::uint64_t id, const std::uint8_t* packed_row, const quant::RowFactors& factors,
                 std::uint64_t rows_expected) noexcept;
+  // The same with a string of at most kStringBytesMax bytes, of which a copy is made.
+  Status append(const StringKey& key, const std::uint8_t* packed_row,
+                const quant::RowFactors& factors, std::uint64_t rows_expected) noexcept;
   void rollback(const Savepoint& savepoint) noexcept;
   // Marks a live row dead. FULL: nothing changed.
   Status kill(Slot slot) noexcept;
   void revive(Slot slot) noexcept;
+  // Marks a row of the incoming segment dead that was moved and died at its old place. FULL.
+  Status kill_moved(Slot slot) noexcept { return kill_row(slot); }
   // The incoming segment (I6), in a transaction; abandoning it takes back neither of the first two.
   // An empty one for `rows` rows. False without memory, room in the budget or a number.
   [[nodiscard]] bool begin_incoming(std::uint32_t rows) noexcept;
@@ -127,6 +149,14 @@ class VersionBuilder {
   [[nodiscard]] std::uint64_t calibration() const noexcept {
     return next_->calibration == nullptr ? 0 : next_->calibration->number;
   }
+
+  // In a transaction of its own: moves the live strings of a run of neighbouring chunks to one that
+  // they fill, if there is a run that is worth it, and drops the chunks. How many strings were
+  // looked at; 0: there is no such run. FULL: nothing changed.
+  [[nodiscard]] Result<std::uint32_t> move_strings(const StringGoal& goal) noexcept;
+  // Between transactions: whether there is one in the newest version.
+  [[nodiscard]] static bool any_strings_to_move(const Version& newest,
+                                                const StringGoal& goal) noexcept;
 
   // Ends the transaction: the version to publish. Then `retire_replaced`, between the steps of
   // VersionRoot::publish.
@@ -170,6 +200,30 @@ class VersionBuilder {
   [[nodiscard]] SubTable* rebuild(const SubTable& old, std::uint32_t table) noexcept;
   // A table of our own, with room, in place of a foreign one (id_table.hpp I6).
   [[nodiscard]] SubTable* take_over(const SubTable& foreign, std::uint32_t table) noexcept;
+  Status append_row(std::uint64_t hash, const StringKey* key, std::uint64_t id,
+                    const std::uint8_t* packed_row, const quant::RowFactors& factors,
+                    std::uint64_t rows_expected) noexcept;
+  Status kill_row(Slot slot) noexcept;
+  // The id hash of a row that carries `id`. False: its string is gone, and the row is dead.
+  [[nodiscard]] bool hash_of_row(std::uint64_t id, std::uint64_t* hash) const noexcept;
+  // builder_strings.cpp
+  struct StringRun {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+  };
+  [[nodiscard]] static StringRun find_run(const Strings& strings, const StringGoal& goal) noexcept;
+  [[nodiscard]] StringDirectory* mutable_strings(std::uint32_t count) noexcept;
+  [[nodiscard]] bool reserve_string(std::size_t bytes) noexcept;
+  [[nodiscard]] std::uint64_t put_string(const StringKey& key) noexcept;
+  // `fresh`: an empty directory.
+  void drop_strings(StringDirectory* fresh) noexcept;
+  void rollback_strings(const Savepoint& savepoint) noexcept;
+  // A row with this handle died (1) or lives again (-1).
+  void count_dead(std::uint64_t handle, int change) noexcept;
+  static void recount_strings(const Version& version) noexcept;
+  [[nodiscard]] StringChunk* copy_live(const StringRun& run, const std::uint64_t* live,
+                                       std::uint32_t count, std::size_t text_bytes) noexcept;
+  void replace_run(const StringRun& run, StringChunk* chunk, std::uint32_t entries) noexcept;
   [[nodiscard]] bool is_incoming(Slot slot) const noexcept {
     const Segment* segment = incoming_.segment();
     return segment != nullptr && slot.segment() == segment->number() &&
@@ -232,6 +286,7 @@ class VersionBuilder {
 
   quant::CodeLayout layout_;
   std::uint64_t memory_bytes_max_;
+  IdKind ids_;
   sync::Atomic<std::uint64_t> bytes_made_;
   std::uint64_t bytes_ended_ = 0;
 
@@ -241,6 +296,7 @@ class VersionBuilder {
   std::uint64_t sequence_ = 0;
   bool changed_ = false;
   bool killed_ = false;
+  std::int64_t strings_killed_ = 0;      // and not revived
   sync::Versioned* replaced_ = nullptr;  // linked by `next`
   Segment* opened_ = nullptr;            // by this transaction, newest first, linked by `next`
 

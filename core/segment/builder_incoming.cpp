@@ -24,7 +24,9 @@ bool VersionBuilder::append_incoming(const SegmentView& from, std::uint32_t row,
                                      std::uint8_t* packed_row) noexcept {
   VICINAL_ASSERT(active() && incoming_.segment() != nullptr);
   const std::uint64_t id = from.segment->ids()[row];
-  const std::uint64_t hash = IdRoot::hash(id);
+  std::uint64_t hash = 0;
+  const bool has_hash = hash_of_row(id, &hash);
+  VICINAL_ASSERT(has_hash);  // the row is live
   if (!reserve_hint(hash)) return false;
   const Slot slot = Slot::of(incoming_.segment()->number(), incoming_rows_);
   next_->ids->tables[IdRoot::table_of(hash)]->insert(hash, slot);

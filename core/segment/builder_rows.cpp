@@ -35,6 +35,14 @@ LivePage* VersionBuilder::mutable_live_page(SegmentView* view, std::uint32_t pag
 }
 
 Status VersionBuilder::kill(Slot slot) noexcept {
+  const Status killed = kill_row(slot);
+  if (killed.ok() && ids_ == IdKind::string) {
+    count_dead(next_->view(slot.segment())->segment->ids()[slot.row()], 1);
+  }
+  return killed;
+}
+
+Status VersionBuilder::kill_row(Slot slot) noexcept {
   VICINAL_ASSERT(active());
   SegmentView* view = mutable_view(slot.segment());
   const std::uint32_t block = slot.row() / simd::kBlockRows;
@@ -62,6 +70,7 @@ void VersionBuilder::revive(Slot slot) noexcept {
   --view->dead;
   --next_->dead_rows;
   ++next_->live_rows;
+  if (ids_ == IdKind::string) count_dead(view->segment->ids()[slot.row()], -1);
 }
 
 void VersionBuilder::discard_live(const SegmentView& view) noexcept {
@@ -104,13 +113,16 @@ Status VersionBuilder::clear() noexcept {
                                      [](const SubTable* table) { return table != nullptr; });
   if (!any_table) return {};  // a row would have its entry in one
   auto* ids = make<IdRoot>();
-  if (ids == nullptr) return Status(Code::full);
+  auto* strings = ids_ == IdKind::string ? make<StringDirectory>() : nullptr;
+  const auto end_made = [&] {
+    if (ids != nullptr) end(ids);
+    if (strings != nullptr) end(strings);
+    return Status(Code::full);
+  };
+  if (ids == nullptr || (strings == nullptr && ids_ == IdKind::string)) return end_made();
   for (std::uint32_t number = 0; number < next_->segment_end; ++number) {
     // Every leaf is made private first: after that nothing can fail.
-    if (next_->view(number) != nullptr && mutable_view(number) == nullptr) {
-      end(ids);
-      return Status(Code::full);
-    }
+    if (next_->view(number) != nullptr && mutable_view(number) == nullptr) return end_made();
   }
   opened_ = nullptr;
   for (std::uint32_t number = 0; number < next_->segment_end; ++number) {
@@ -119,6 +131,7 @@ Status VersionBuilder::clear() noexcept {
   for (const SubTable* table : next_->ids->tables) discard(table);
   discard(next_->ids);
   next_->ids = ids;
+  if (strings != nullptr) drop_strings(strings);
   VICINAL_ASSERT(next_->live_rows == 0 && next_->dead_rows == 0 &&
                  open_.segment() == nullptr);
   changed_ = true;
@@ -196,9 +209,10 @@ SubTable* VersionBuilder::rebuild(const SubTable& old, std::uint32_t table) noex
       const std::uint32_t entry = old.entries()[i].load(sync::relaxed);
       if (entry == 0) continue;
       const Slot slot{entry - 1};
+      std::uint64_t hash = 0;
       if (is_incoming(slot)) {
-        const std::uint64_t hash = IdRoot::hash(incoming_.segment()->ids()[slot.row()]);
-        if (IdRoot::table_of(hash) == table) keep(hash, slot);
+        const bool has_hash = hash_of_row(incoming_.segment()->ids()[slot.row()], &hash);
+        if (has_hash && IdRoot::table_of(hash) == table) keep(hash, slot);
         continue;
       }
       const SegmentView* view = next_->view(slot.segment());
@@ -209,9 +223,9 @@ SubTable* VersionBuilder::rebuild(const SubTable& old, std::uint32_t table) noex
         continue;
       }
       if (!view->rows_are_sound(slot.row() / simd::kBlockRows)) continue;
-      const std::uint64_t hash = IdRoot::hash(view->segment->ids()[slot.row()]);
+      const bool has_hash = hash_of_row(view->segment->ids()[slot.row()], &hash);
       // A slot that was given up and refilled may hold an id of another sub-table by now.
-      if (IdRoot::table_of(hash) == table) keep(hash, slot);
+      if (has_hash && IdRoot::table_of(hash) == table) keep(hash, slot);
     }
   };
   std::size_t kept = 0;
@@ -252,6 +266,10 @@ void for_each_reached(const Version& version, Visit visit) noexcept {
   for (const SubTable* table : version.ids->tables) visit(table);
   visit(version.ids);
   visit(version.calibration);
+  if (!version.strings.any()) return;
+  const StringDirectory* strings = version.strings.directory;
+  for (std::uint32_t i = 0; i < strings->count; ++i) visit(strings->entries()[i].chunk);
+  visit(strings);
 }
 
 }  // namespace
@@ -280,6 +298,7 @@ std::uint64_t VersionBuilder::recover(const Version& newest,
   for (SubTable* table : newest.ids->tables) {
     if (table != nullptr && !table->foreign()) table->recount();
   }
+  recount_strings(newest);
   choose_open(newest);
   const std::uint64_t counted = bytes_made() - bytes_ended_;
   return counted > known_bytes ? counted - known_bytes : 0;

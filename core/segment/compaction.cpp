@@ -134,7 +134,7 @@ bool Compaction::kill_what_died(std::uint32_t target) noexcept {
     const std::uint32_t first = sources_[i].first;
     for (std::uint32_t n = 0; n < rows_of(i); ++n) {
       if (view != nullptr && view->is_live(from_.as<std::uint16_t>()[first + n])) continue;
-      if (!builder_.kill(Slot::of(target, first + n)).ok()) return false;
+      if (!builder_.kill_moved(Slot::of(target, first + n)).ok()) return false;
     }
   }
   return true;

@@ -1,4 +1,5 @@
-// From id to slot: open addressing over 32-bit slots in 64 sub-tables, insert-only.
+// From id to slot: open addressing over 32-bit slots in 64 sub-tables, insert-only. It knows ids by
+// their hash: a number's, or that of a string (strings.hpp).
 //
 // Thread safety: one writer inserts; any reader of a pinned version looks up at the same time.
 // I1: an entry is a hint, never a fact: it says that a row with this id may be, have been, or
@@ -104,7 +105,11 @@ struct IdRoot : sync::Versioned {
   // as the sub-table has entries.
   template <class Matches>
   [[nodiscard]] Slot find(std::uint64_t id, Matches matches) const noexcept {
-    const std::uint64_t hashed = hash(id);
+    return find_hashed(hash(id), [&](Slot slot) { return matches(slot, id); });
+  }
+  // The same of the candidates with this hash, for matches(slot).
+  template <class Matches>
+  [[nodiscard]] Slot find_hashed(std::uint64_t hashed, Matches matches) const noexcept {
     const SubTable* table = tables[table_of(hashed)];
     if (table == nullptr) return {};
     const SubTable::Entry* entries = table->entries();
@@ -113,7 +118,7 @@ struct IdRoot : sync::Versioned {
       const std::uint32_t entry = entries[at].load(sync::relaxed);  // I2
       if (entry == 0) return {};
       const Slot slot{entry - 1};
-      if (matches(slot, id)) return slot;
+      if (matches(slot)) return slot;
       at = table->after(at);
     }
     return {};

@@ -8,6 +8,7 @@
 // I4: a view's `tail` is the plane of its last block when rows % 32 != 0, else null.
 // I5: at most one row of a version has a given id.
 // I6: a calibration comes while no row is there, so that all rows of a version share its origin.
+// I7: of an index whose ids are strings, rows carry handles in the place of ids (strings.hpp).
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 
 #include "segment/id_table.hpp"
 #include "segment/segment.hpp"
+#include "segment/strings.hpp"
 #include "sync/versioned.hpp"
 
 namespace vicinal::segment {
@@ -137,6 +139,7 @@ struct Version : sync::VersionHeader {
   const DirectoryRoot* directory = nullptr;
   const IdRoot* ids = nullptr;
   const Calibration* calibration = nullptr;  // of every row (I6), or null
+  Strings strings;
 
   [[nodiscard]] const float* origin() const noexcept {
     return calibration == nullptr ? nullptr : calibration->origin();
@@ -157,6 +160,27 @@ struct Version : sync::VersionHeader {
       return found != nullptr && slot.row() < found->rows &&
              found->rows_are_sound(slot.row() / simd::kBlockRows) &&
              found->segment->ids()[slot.row()] == wanted && found->is_live(slot.row());
+    });
+  }
+  [[nodiscard]] Slot find(const StringKey& key) const noexcept {
+    return ids->find_hashed(key.hash, [&](Slot slot) {
+      const SegmentView* found = view(slot.segment());
+      if (found == nullptr || slot.row() >= found->rows ||  // id_table.hpp I3
+          !found->rows_are_sound(slot.row() / simd::kBlockRows)) {
+        return false;
+      }
+      const Handle handle{found->segment->ids()[slot.row()]};
+      return handle.may_be_of(key.hash) && found->is_live(slot.row()) &&
+             strings.text(handle) == key.text;
+    });
+  }
+  // The live row that carries this handle of a string with this hash.
+  [[nodiscard]] Slot find(Handle handle, std::uint64_t hash) const noexcept {
+    return ids->find_hashed(hash, [&](Slot slot) {
+      const SegmentView* found = view(slot.segment());
+      return found != nullptr && slot.row() < found->rows &&
+             found->rows_are_sound(slot.row() / simd::kBlockRows) &&
+             found->segment->ids()[slot.row()] == handle.value && found->is_live(slot.row());
     });
   }
 };

@@ -21,7 +21,7 @@ enum class Code : std::uint8_t {
   not_finite = 2,     // NaN, infinity or a magnitude of 1e16 and more
   duplicate_id = 3,   // add of an id that is present, or twice in one batch
   unknown_id = 4,     // an id that had to be present is not
-  bad_id = 5,         // not a non-negative integer of the allowed range
+  bad_id = 5,         // no id of this index: out of range, too long, or of the other kind
   bad_option = 6,     // an option outside its documented range
   corrupt = 7,        // bytes that fail their checksum or their bounds
   version = 8,        // a file of a newer format
@@ -40,7 +40,9 @@ enum class Code : std::uint8_t {
 
 // What the two numbers of a Status mean, by code:
 //   dimension: a = length found, b = length expected      not_finite: a = row, b = coordinate
-//   duplicate_id, unknown_id: a = the id                   bad_option: a = an OptionName
+//   duplicate_id, unknown_id: a = the id, b = 0; where ids are strings a = the row of the write
+//     (0 for what is no write), b = 1
+//   bad_id: a = the row, b = a BadId                       bad_option: a = an OptionName
 //   busy, full: a = the amount in use, b = its limit       io: a = errno
 //   unsupported: a = an OptionName or 0
 //   full with b = 0: the system had no memory for the a bytes asked for
@@ -64,11 +66,19 @@ class [[nodiscard]] Status {
   Code code_ = Code::ok;
 };
 
+// What is wrong with an id.
+enum class BadId : std::uint8_t {
+  range,          // not a non-negative integer of the allowed range
+  number_wanted,  // a string, of an index whose ids are numbers
+  string_wanted,  // a number, of an index whose ids are strings
+  too_long,       // a string of more than 65,535 bytes
+};
+
 // Which option a bad_option names.
 enum class OptionName : std::uint8_t {
   none, dim, metric, bits, originals, partitions, seed, k, certainty, min_score, after, filter,
   max_bytes, readers, ids_length, handle, path, sample, calibrate, stale_write,
-  helpers,
+  helpers, ids,
 };
 
 // A value or the Status that explains its absence. Reading the value of an error is a bug of the

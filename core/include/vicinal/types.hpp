@@ -8,6 +8,8 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <type_traits>
 
 namespace vicinal {
 
@@ -18,6 +20,24 @@ inline constexpr float kMagnitudeLimit = 1e16f;
 
 enum class Metric : std::uint8_t { cosine = 0, ip = 1, l2 = 2 };
 enum class Originals : std::uint8_t { none = 0, float16 = 1, float32 = 2 };
+
+// What names a row: a number, or up to kStringBytesMax bytes, usually UTF-8, which are compared as
+// they are. Chosen once for an index; the other kind is BAD_ID there.
+enum class IdKind : std::uint8_t { number = 0, string = 1 };
+inline constexpr std::uint32_t kStringBytesMax = 65535;
+
+// A list of strings as an argument: whatever a span of std::string_view can be made of. Not {},
+// which is an empty list of numbers.
+class IdStrings {
+ public:
+  template <class List>
+    requires std::is_convertible_v<const List&, std::span<const std::string_view>>
+  IdStrings(const List& list) noexcept : list_(list) {}  // NOLINT: implicit
+  [[nodiscard]] std::span<const std::string_view> list() const noexcept { return list_; }
+
+ private:
+  std::span<const std::string_view> list_;
+};
 
 // How rows are grouped for sublinear search. `automatic` and `none` are the same flat index until
 // partitions exist; a count is rejected with UNSUPPORTED until then.
@@ -36,6 +56,7 @@ struct IndexOptions {
   std::uint64_t seed = 0;                   // of the rotation
   std::uint64_t memory_bytes_max = 0;       // 0: no limit; beyond it writes get FULL
   std::uint64_t retired_bytes_max = 0;      // 0: the default cap; beyond it writes get BUSY
+  IdKind ids = IdKind::number;
 };
 
 // A row found. cosine and ip: larger is nearer. l2: the negative squared distance.
@@ -46,16 +67,27 @@ struct Hit {
 
 class Filter;
 
+// The same of an index whose ids are strings. The bytes belong to whoever made it.
+struct StringHit {
+  std::string_view id;
+  float score = 0;
+};
+
 struct SearchOptions {
   std::size_t k = 10;
   // Only these ids may appear. Unknown ones are ignored; an empty list allows nothing.
   std::optional<std::span<const std::uint64_t>> filter;
+  // The same where ids are strings.
+  std::optional<std::span<const std::string_view>> string_filter;
   // The same, prepared once by Reader::filter of the same index; not together with `filter`.
   Filter* compiled_filter = nullptr;
   // Only rows with a score of at least this.
   float min_score = -std::numeric_limits<float>::infinity();
   // Only rows that come after this hit in result order: the next page.
   std::optional<Hit> after;
+  // The same where ids are strings. Of a row that is gone meanwhile the place among rows of the
+  // same score is not known: all of these come again.
+  std::optional<StringHit> string_after;
   // Standard deviations of the skip test, >= 0; infinity scores every row in full.
   float certainty = 3.0f;
   bool exhaustive = false;  // the same as an infinite certainty
@@ -71,7 +103,8 @@ struct Receipt {
 
 struct WriteOptions {
   // False: a large add, upsert or remove may land in parts, each whole and in one version, in their
-  // order. Memory for encoded rows is then that of one part (4 MiB of coordinates, or 262,144 ids).
+  // order. Memory for encoded rows is then that of one part (4 MiB of coordinates or of strings, or
+  // 262,144 ids).
   // At an error the parts before it stay, those behind it are not tried. Other writes: no effect.
   bool atomic = true;
   // Where to tell what has landed, at an error too: the version that shows the last part, and the
@@ -89,7 +122,8 @@ struct Stats {
   std::uint64_t version_bytes = 0;   // directories, live bits, tails of the current version
   std::uint64_t retired_bytes = 0;   // waiting for a reader to move on
   std::uint64_t shared_bytes = 0;    // slots, rings, rotation, codebook
-  std::uint64_t total_bytes = 0;     // the sum of the five above
+  std::uint64_t string_bytes = 0;    // ids that are strings, those of dead rows included
+  std::uint64_t total_bytes = 0;     // the sum of the six above
   std::uint32_t segments = 0;
   std::uint32_t readers = 0;         // slots in use
   std::uint32_t readers_max = 0;     // without those that are retired

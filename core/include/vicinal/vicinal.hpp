@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -33,18 +34,51 @@ namespace search {
 class IdFilter;
 }  // namespace search
 
-// What one query found, best first: (score descending, id ascending). A view.
+// Strings that lie one after the other: the i-th from offsets[i] to offsets[i + 1]. A view.
+class StringIds {
+ public:
+  StringIds() = default;
+  StringIds(const char* text, const std::uint64_t* offsets, std::size_t count) noexcept
+      : text_(text), offsets_(offsets), count_(count) {}
+
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+  [[nodiscard]] std::string_view operator[](std::size_t i) const noexcept {
+    return {text_ + offsets_[i], static_cast<std::size_t>(offsets_[i + 1] - offsets_[i])};
+  }
+  // size() + 1 of them; null without any.
+  [[nodiscard]] const std::uint64_t* offsets() const noexcept { return offsets_; }
+  [[nodiscard]] const char* text() const noexcept { return text_; }
+
+ private:
+  const char* text_ = nullptr;
+  const std::uint64_t* offsets_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+// What one query found, best first: (score descending, id ascending); rows with strings and the
+// same score in the order in which they were added. Where ids are strings, string_ids() has them
+// and ids() is empty, else the other way round. A view.
 class Hits {
  public:
   Hits() = default;
+  Hits(const StringIds& ids, std::span<const float> scores, std::uint64_t sequence) noexcept
+      : string_ids_(ids), scores_(scores), sequence_(sequence) {}
   Hits(std::span<const std::uint64_t> ids, std::span<const float> scores,
        std::uint64_t sequence) noexcept
       : ids_(ids), scores_(scores), sequence_(sequence) {}
 
-  [[nodiscard]] std::size_t size() const noexcept { return ids_.size(); }
-  [[nodiscard]] bool empty() const noexcept { return ids_.empty(); }
-  [[nodiscard]] Hit operator[](std::size_t i) const noexcept { return {ids_[i], scores_[i]}; }
+  [[nodiscard]] std::size_t size() const noexcept { return scores_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return scores_.empty(); }
+  // The id is 0 where ids are strings.
+  [[nodiscard]] Hit operator[](std::size_t i) const noexcept {
+    return {ids_.empty() ? 0 : ids_[i], scores_[i]};
+  }
+  [[nodiscard]] StringHit string_hit(std::size_t i) const noexcept {
+    return {string_ids_[i], scores_[i]};
+  }
   [[nodiscard]] std::span<const std::uint64_t> ids() const noexcept { return ids_; }
+  [[nodiscard]] const StringIds& string_ids() const noexcept { return string_ids_; }
   [[nodiscard]] std::span<const float> scores() const noexcept { return scores_; }
   // The committed version that answered.
   [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
@@ -82,6 +116,7 @@ class Hits {
 
  private:
   std::span<const std::uint64_t> ids_;
+  StringIds string_ids_;
   std::span<const float> scores_;
   std::uint64_t sequence_ = 0;
 };
@@ -94,8 +129,11 @@ class BatchHits {
     const End& end = ends_[query];
     const std::size_t from = query == 0 ? 0 : ends_[query - 1].row;
     const std::size_t count = end.row - from;
-    Hits hits = {std::span(ids_).subspan(from, count), std::span(scores_).subspan(from, count),
-                 sequence_};
+    const auto scores = std::span(scores_).subspan(from, count);
+    Hits hits = text_offsets_.empty()
+                    ? Hits(std::span(ids_).subspan(from, count), scores, sequence_)
+                    : Hits(StringIds(text_.data(), text_offsets_.data() + from, count), scores,
+                           sequence_);
     hits.rows_estimated = end.rows_estimated;
     hits.rows_scored = end.rows_scored;
     return hits;
@@ -110,6 +148,8 @@ class BatchHits {
     std::uint64_t rows_scored;
   };
   std::vector<std::uint64_t> ids_;
+  std::vector<char> text_;                   // of ids that are strings
+  std::vector<std::uint64_t> text_offsets_;  // one more than there are, or none at all
   std::vector<float> scores_;
   std::vector<End> ends_;
   std::uint64_t sequence_ = 0;
@@ -198,13 +238,19 @@ class Reader {
   }
   // For SearchOptions::compiled_filter, of this index's readers. Unknown ids may become known
   // later. FULL, CLOSED.
+  // BAD_ID here and below for ids of the other kind than the index's.
   [[nodiscard]] Result<Filter> filter(std::span<const std::uint64_t> ids);
-  // Whether the newest version has the id. Constant time; false after close.
+  [[nodiscard]] Result<Filter> filter(IdStrings ids);
+  // Whether the newest version has the id. Constant time; false after close, or for an id of the
+  // other kind.
   [[nodiscard]] bool has(std::uint64_t id);
+  [[nodiscard]] bool has(std::string_view id);
   // The vector that the codes stand for, dim floats (unit length for cosine); UNKNOWN_ID.
   [[nodiscard]] Result<std::vector<float>> get(std::uint64_t id);
+  [[nodiscard]] Result<std::vector<float>> get(std::string_view id);
   // The same into `vector` (dim floats), without allocating.
   Status get_into(std::uint64_t id, std::span<float> vector);
+  Status get_into(std::string_view id, std::span<float> vector);
   // Live rows of one version, and which version that is; zeros after close.
   struct Size {
     std::uint64_t rows = 0;
@@ -226,6 +272,12 @@ class Reader {
  private:
   friend class Index;
   Reader(std::unique_ptr<engine::ReaderCore> core, Status status) noexcept;
+  template <class Id>
+  Result<Filter> make_filter(std::span<const Id> ids);
+  template <class Id>
+  Result<std::vector<float>> get_vector(Id id);
+  template <class Id>
+  Status look_up(Id id, std::span<float> vector);
   Status filter_of(const SearchOptions& options, search::IdFilter** filter) const noexcept;
   using HitsVisit = void (*)(void* context, std::size_t query, const Hits& hits) noexcept;
   // `sequence` of the version, also where there is no query; may be null.
@@ -256,6 +308,10 @@ class PendingWrite {
   [[nodiscard]] std::uint64_t count() const noexcept;
   // Room for the ids; `clear`, `calibrate` and `compact` have none.
   [[nodiscard]] std::span<std::uint64_t> ids() noexcept;
+  // Where ids are strings there is room for their bytes instead, one string after the other, and
+  // for where each ends. All are empty at first.
+  [[nodiscard]] std::span<std::uint32_t> string_ends() noexcept;
+  [[nodiscard]] std::span<char> text() noexcept;
   // Room for one slice of vectors (at least one row of dim floats, 64-byte aligned), from which
   // `encode` may read; empty for kinds without rows.
   [[nodiscard]] std::span<float> staging() noexcept;
@@ -290,11 +346,13 @@ class WriteQueue {
 
   // `count` ids, rows with ids, or rows of a sample (calibrate; errors as Index::calibrate). FULL.
   // Rows are encoded for the calibration of this moment: what is made before a calibrate is done
-  // and submitted behind it comes to BAD_OPTION(stale_write).
-  [[nodiscard]] Result<PendingWrite> make(WriteKind kind, std::uint64_t count);
+  // and submitted behind it comes to BAD_OPTION(stale_write). `text_bytes`: of all ids together,
+  // where they are strings.
+  [[nodiscard]] Result<PendingWrite> make(WriteKind kind, std::uint64_t count,
+                                          std::uint64_t text_bytes = 0);
   // Hands the write to whoever calls Index::pump. BUSY: too many are waiting, try later.
   // READ_ONLY, CLOSED; BAD_OPTION for a write that was submitted before or has rows that were not
-  // encoded. On an error the write is the caller's as before.
+  // encoded; BAD_ID for a string that is too long. On an error the write is the caller's as before.
   Status submit(PendingWrite& write);
 
  private:
@@ -359,14 +417,19 @@ class Index {
   // that starts afterwards; a batch becomes visible in one step, or with `atomic` false in parts.
   // Errors, nothing changed but what WriteOptions::landed tells: DIMENSION, NOT_FINITE(row,
   // coordinate), DUPLICATE_ID(id), FULL, BUSY (a stuck reader holds too much retired memory),
-  // READ_ONLY, CLOSED.
+  // BAD_ID (ids of the other kind than the index's, a string that is too long), READ_ONLY, CLOSED.
   Result<Receipt> add(std::span<const std::uint64_t> ids, std::span<const float> rows,
+                      const WriteOptions& options = {});
+  Result<Receipt> add(IdStrings ids, std::span<const float> rows,
                       const WriteOptions& options = {});
   // As add; rows whose id is present replace it. An id twice in one batch: the last row wins.
   Result<Receipt> upsert(std::span<const std::uint64_t> ids, std::span<const float> rows,
                          const WriteOptions& options = {});
+  Result<Receipt> upsert(IdStrings ids, std::span<const float> rows,
+                         const WriteOptions& options = {});
   // Unknown ids are no error; the receipt counts the rows that went. FULL, BUSY, READ_ONLY, CLOSED.
   Result<Receipt> remove(std::span<const std::uint64_t> ids, const WriteOptions& options = {});
+  Result<Receipt> remove(IdStrings ids, const WriteOptions& options = {});
   Result<Receipt> clear(const WriteOptions& options = {});
   // Fits the index to where vectors lie: from now on they are measured from the centre of `sample`
   // (rows of dim floats, at least 32, more than 1,024 are thinned out), which makes recall better
@@ -418,7 +481,8 @@ class Index {
   // reader. Native threads have no number: their readers are destroyed with them. Returns how many
   // slots there were.
   std::uint32_t bury(std::uint32_t realm, bool reuse) noexcept;
-  // Writes the newest version to a file, atomically: the old file or the new one. IO, CLOSED, FULL.
+  // Writes the newest version to a file, atomically: the old file or the new one. IO, CLOSED, FULL;
+  // UNSUPPORTED(ids), here and for every other way to its bytes, where ids are strings.
   Status save(const std::string& path) const;
   [[nodiscard]] Result<std::vector<std::byte>> to_bytes() const;
   // The figures of the newest version; all zero when they cannot be had: `try_stats` says why.
@@ -431,10 +495,12 @@ class Index {
   friend class WeakIndex;
   friend class Loader;
   explicit Index(std::shared_ptr<engine::Core> core, bool read_only) noexcept;
-  Result<Receipt> write_rows(int kind, std::span<const std::uint64_t> ids,
-                             std::span<const float> rows, const WriteOptions& options);
-  Result<Receipt> write_part(int kind, std::span<const std::uint64_t> ids,
-                             std::span<const float> rows, std::uint64_t first);
+  template <class Id>
+  Result<Receipt> write_rows(int kind, std::span<const Id> ids, std::span<const float> rows,
+                             const WriteOptions& options);
+  template <class Id>
+  Result<Receipt> write_part(int kind, std::span<const Id> ids, std::span<const float> rows,
+                             std::uint64_t first);
   std::shared_ptr<engine::Core> core_;
   bool read_only_ = false;
 };

@@ -140,11 +140,28 @@ std::vector<Phase> phases() {
   return all;
 }
 
+// Strings of many lengths in place of numbers.
+std::string name_of(std::uint64_t id) { return std::to_string(id) + std::string(id % 41, '-'); }
+
+IndexOptions options_of(IdKind ids) {
+  IndexOptions options = small_options(kDim);
+  options.ids = ids;
+  return options;
+}
+
+// Strings as the numbers that they stand for.
 std::vector<Hit> all_hits(Reader& reader) {
   SearchOptions options;
   options.k = 10'000;
   options.exhaustive = true;
-  return copy_of(reader.search(vector_of(4, kDim), options).value());
+  const Hits hits = reader.search(vector_of(4, kDim), options).value();
+  std::vector<Hit> copy = copy_of(hits);
+  for (std::size_t i = 0; i < hits.string_ids().size(); ++i) {
+    const std::string name(hits.string_ids()[i]);
+    copy[i].id = std::stoull(name);
+    EXPECT_EQ(name, name_of(copy[i].id));
+  }
+  return copy;
 }
 
 std::vector<Hit> hits_of(const State& state) {
@@ -157,7 +174,8 @@ std::vector<Hit> hits_of(const State& state) {
 
 class World {
  public:
-  World() : index_(std::move(Index::create(small_options(kDim))).value()) {
+  explicit World(IdKind ids)
+      : strings_(ids == IdKind::string), index_(std::move(Index::create(options_of(ids))).value()) {
     for (const Phase& phase : phases()) apply_whole(phase);
     start_ = state_;
     start_hits_ = hits_of(start_);
@@ -224,8 +242,7 @@ class World {
   void submit(WriteQueue& queue, const Operation& operation, bool second) {
     const bool sample = operation.kind == WriteKind::calibrate;
     const std::uint64_t count = sample ? 40 : operation.ids.size();
-    PendingWrite write = std::move(queue.make(operation.kind, count)).value();
-    std::ranges::copy(operation.ids, write.ids().begin());
+    PendingWrite write = make(queue, operation, count);
     const std::vector<float> rows =
         sample ? rows_of(ids_from(0, count), kDim, 100'000 + operation.revision)
         : write.staging().empty() ? std::vector<float>()
@@ -238,10 +255,28 @@ class World {
     waiting_.push_back({std::move(write), outcome, operation.kind != WriteKind::compact, second});
   }
 
+  PendingWrite make(WriteQueue& queue, const Operation& operation, std::uint64_t count) const {
+    std::string text;
+    std::vector<std::uint32_t> ends;
+    for (const std::uint64_t id : operation.ids) {
+      if (strings_) text += name_of(id);
+      ends.push_back(static_cast<std::uint32_t>(text.size()));
+    }
+    PendingWrite write = std::move(queue.make(operation.kind, count, text.size())).value();
+    if (strings_) {
+      std::ranges::copy(text, write.text().begin());
+      std::ranges::copy(ends, write.string_ends().begin());
+    } else {
+      std::ranges::copy(operation.ids, write.ids().begin());
+    }
+    return write;
+  }
+
   // Every write has its outcome.
   void finish() {
     take_answers();
     EXPECT_TRUE(waiting_.empty());
+    if (strings_) return;
     // What a dead writer left undone of the last commit, a later one has done.
     EXPECT_EQ(index_.remove({})->sequence, index_.stats().sequence);
   }
@@ -291,6 +326,7 @@ class World {
     return expected_[{number, prefix}] = hits_of(state);
   }
 
+  bool strings_;
   Index index_;
   WriteQueue first_ = index_.write_queue();
   WriteQueue second_ = index_.write_queue();
@@ -303,10 +339,10 @@ class World {
   std::map<std::pair<std::uint32_t, Prefix>, std::vector<Hit>> expected_;
 };
 
-TEST(TakeoverTest, FrozenAtEveryStepOfACommitSearchesFinishAndAnotherWriterTakesOver) {
+void stop_at_every_step(IdKind ids) {
   const LostMemory lost;
   const std::uint64_t objects_before = live_allocations();
-  std::optional<World> world(std::in_place);
+  std::optional<World> world(std::in_place, ids);
   const Stats fresh = world->index().stats();
   EXPECT_EQ(fresh.writers_replaced, 0u);
   EXPECT_EQ(fresh.leaked_bytes, 0u);
@@ -316,7 +352,7 @@ TEST(TakeoverTest, FrozenAtEveryStepOfACommitSearchesFinishAndAnotherWriterTakes
     SCOPED_TRACE("stopped before step " + std::to_string(step));
     // Every fourth successor dies, too, early enough to be mending still.
     if (!world->play(step, step % 4 == 0 ? 1 + random.below(150) : kNoStop)) break;
-    ASSERT_FALSE(HasFailure());
+    ASSERT_FALSE(testing::Test::HasFailure());
     // What dead writers had is counted apart, and nothing else grows.
     ASSERT_LE(world->index().stats().total_bytes, 2 * fresh.total_bytes);
   }
@@ -327,6 +363,14 @@ TEST(TakeoverTest, FrozenAtEveryStepOfACommitSearchesFinishAndAnotherWriterTakes
   const std::uint64_t objects_lost = live_allocations() - objects_before;
   EXPECT_GT(objects_lost, 0u);
   EXPECT_GE(stats.leaked_bytes, objects_lost * sizeof(sync::Versioned));
+}
+
+TEST(TakeoverTest, FrozenAtEveryStepOfACommitSearchesFinishAndAnotherWriterTakesOver) {
+  stop_at_every_step(IdKind::number);
+}
+
+TEST(TakeoverTest, FrozenAtEveryStepOfACommitWithStringsTheSame) {
+  stop_at_every_step(IdKind::string);
 }
 
 // An index with rows, and writes that wait.

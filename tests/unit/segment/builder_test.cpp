@@ -12,6 +12,8 @@
 namespace vicinal::test {
 namespace {
 
+const Names kKinds[] = {{IdKind::number, false}, {IdKind::string, false}};
+
 std::vector<std::uint64_t> range(std::uint64_t from, std::uint64_t count) {
   std::vector<std::uint64_t> ids(count);
   std::iota(ids.begin(), ids.end(), from);
@@ -51,9 +53,9 @@ void random_pins(BuilderWorld& world) {
 }
 
 void random_history(std::uint64_t seed, std::uint32_t dim, std::uint32_t bits,
-                    std::uint32_t id_end) {
+                    std::uint32_t id_end, const Names& names = {}) {
   SCOPED_TRACE("seed " + std::to_string(seed));
-  BuilderWorld world(dim, bits);
+  BuilderWorld world(dim, bits, 0, names);
   world.random = Random(seed);
   world.universe = range(0, id_end + 10);
   for (int transaction = 0; transaction < 40; ++transaction) {
@@ -69,7 +71,10 @@ void random_history(std::uint64_t seed, std::uint32_t dim, std::uint32_t bits,
     ASSERT_EQ(world.newest().sequence, before + (published ? 1 : 0));
     ASSERT_TRUE(world.newest_is_right());
     ASSERT_TRUE(world.pinned_are_right());
+    if (world.random.below(3) == 0) (void)world.move_strings();
+    if (world.random.below(9) == 0) (void)world.move_strings({0, true});
     random_pins(world);
+    ASSERT_TRUE(world.newest_is_right());
     ASSERT_TRUE(world.pinned_are_right());
     ASSERT_EQ(world.unreached_bytes(), 0);
   }
@@ -81,6 +86,19 @@ TEST(BuilderTest, EveryVersionShowsWhatAPlainMapShowsNowAndLater) {
     const std::uint32_t id_end = seed % 3 == 0 ? 60 : 700;
     const std::uint32_t dim = 8 + 8 * static_cast<std::uint32_t>(seed % 3);
     ASSERT_NO_FATAL_FAILURE(random_history(seed, dim, bits[seed % 5], id_end));
+  }
+}
+
+TEST(BuilderTest, VersionsWithStringsShowTheSame) {
+  for (std::uint64_t seed = 1; seed <= scaled(8); ++seed) {
+    const std::uint32_t id_end = seed % 3 == 0 ? 60 : 700;
+    ASSERT_NO_FATAL_FAILURE(random_history(seed, 8, 2, id_end, {IdKind::string, false}));
+  }
+}
+
+TEST(BuilderTest, StringsOfOneHashAreToldApart) {
+  for (std::uint64_t seed = 1; seed <= scaled(4); ++seed) {
+    ASSERT_NO_FATAL_FAILURE(random_history(seed, 8, 2, 150, {IdKind::string, true}));
   }
 }
 
@@ -108,7 +126,7 @@ TEST(BuilderTest, ARollbackAcrossBlocksAndSegmentsLeavesNothingBehind) {
   for (std::uint32_t before : {0u, 1u, 31u, 32u, 33u, 127u, 128u, 129u, 200u}) {
     for (std::uint32_t appended : {1u, 31u, 32u, 64u, 127u, 128u, 400u}) {
       SCOPED_TRACE(std::to_string(before) + " rows, then " + std::to_string(appended));
-      BuilderWorld world(16, 3);
+      BuilderWorld world(16, 3, 0, kKinds[before % 2]);
       world.universe = range(0, 1000);
       ASSERT_TRUE(world.begin().ok());
       for (std::uint64_t id = 0; id < before; ++id) ASSERT_TRUE(world.upsert({{id}}).ok());
@@ -262,28 +280,36 @@ void eventful_history(BuilderWorld& world) {
     edit([&] { return world.upsert(range(50, 140)); });
     edit([&] { return world.upsert(twice); });
   });
+  while (world.move_strings({0, true})) {
+  }
+  ASSERT_TRUE(world.newest_is_right());
+  ASSERT_TRUE(world.pinned_are_right());
+  ASSERT_EQ(world.unreached_bytes(), 0);
 }
 
 TEST(BuilderTest, AnAllocationThatFailsAnywhereLosesNothing) {
   std::uint64_t failing = 0;
-  for (std::uint64_t nth = 1; nth == failing + 1; ++nth) {
-    SCOPED_TRACE("allocation " + std::to_string(nth));
-    const std::uint64_t live_before = live_allocations();
-    {
-      BuilderWorld world(8, 2);
-      world.universe = range(0, 1300);
-      const FailingAllocations failures(nth, nth);
-      ASSERT_NO_FATAL_FAILURE(eventful_history(world));
-      failing += failures.failed();
+  for (const Names& names : kKinds) {
+    failing = 0;
+    for (std::uint64_t nth = 1; nth == failing + 1; ++nth) {
+      SCOPED_TRACE("allocation " + std::to_string(nth));
+      const std::uint64_t live_before = live_allocations();
+      {
+        BuilderWorld world(8, 2, 0, names);
+        world.universe = range(0, 1300);
+        const FailingAllocations failures(nth, nth);
+        ASSERT_NO_FATAL_FAILURE(eventful_history(world));
+        failing += failures.failed();
+      }
+      ASSERT_EQ(live_allocations(), live_before);
     }
-    ASSERT_EQ(live_allocations(), live_before);
+    EXPECT_GT(failing, 60u);
   }
-  EXPECT_GT(failing, 60u);
 }
 
 TEST(BuilderTest, MemoryThatStaysExhaustedStopsWritesAndNothingElse) {
   for (std::uint64_t from = 1; from < 40; ++from) {
-    BuilderWorld world(8, 2);
+    BuilderWorld world(8, 2, 0, kKinds[from % 2]);
     world.universe = range(0, 300);
     ASSERT_TRUE(world.begin().ok());
     ASSERT_TRUE(world.upsert(range(0, 100)).ok());
@@ -312,7 +338,7 @@ TEST(BuilderTest, MemoryThatStaysExhaustedStopsWritesAndNothingElse) {
 
 TEST(BuilderTest, AnyBudgetIsKeptAndRefusesWithItsNumbers) {
   for (std::uint64_t budget = 1024; budget < 400'000; budget += budget / 7) {
-    BuilderWorld world(8, 4, budget);
+    BuilderWorld world(8, 4, budget, kKinds[budget % 2]);
     world.universe = range(0, 2000);
     std::uint64_t next = 0;
     Status refused;

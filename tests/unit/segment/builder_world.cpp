@@ -26,6 +26,11 @@ constexpr std::uint32_t kRows = simd::kBlockRows;
   for (const segment::SubTable* table : version.ids->tables) {
     if (table != nullptr) bytes += table->bytes;
   }
+  if (version.strings.any()) {
+    const segment::StringDirectory& strings = *version.strings.directory;
+    bytes += strings.bytes;
+    for (std::uint32_t i = 0; i < strings.count; ++i) bytes += strings.entries()[i].chunk->bytes;
+  }
   for (std::uint32_t number = 0; number < version.segment_end; ++number) {
     const SegmentView* view = version.view(number);
     if (view == nullptr) continue;
@@ -42,6 +47,7 @@ constexpr std::uint32_t kRows = simd::kBlockRows;
 
 // version.hpp I2 to I4 for one view, and its live rows in the model.
 [[nodiscard]] testing::AssertionResult view_is_right(const SegmentView& view, std::uint32_t number,
+                                                     const segment::Strings& strings,
                                                      const Model& model,
                                                      std::set<std::uint64_t>* seen) {
   const auto fail = [number] {
@@ -63,7 +69,12 @@ constexpr std::uint32_t kRows = simd::kBlockRows;
   }
   for (std::uint32_t row = 0; row < view.rows; ++row) {
     if (!view.is_live(row)) continue;
-    const std::uint64_t id = view.segment->ids()[row];
+    std::uint64_t id = view.segment->ids()[row];
+    if (strings.any()) {
+      const std::string_view text = strings.text(segment::Handle{id});
+      id = Names::id_of(text);
+      if (text != Names::text_of(id)) return fail() << "row " << row << " has a torn string";
+    }
     if (!model.contains(id)) return fail() << "row " << row << " shows id " << id;
     if (!seen->insert(id).second) return fail() << "id " << id << " is there twice";
   }
@@ -71,6 +82,28 @@ constexpr std::uint32_t kRows = simd::kBlockRows;
 }
 
 }  // namespace
+
+std::string Names::text_of(std::uint64_t id) {
+  if (id == 0) return {};
+  const std::uint64_t mixed = mix64(id);
+  const std::size_t filler =
+      id % 389 == 5 ? kStringBytesMax - 30 : mixed % (id % 7 == 0 ? 900 : 40);
+  return std::to_string(id) + std::string(filler, static_cast<char>('a' + mixed % 26));
+}
+
+std::uint64_t Names::id_of(std::string_view text) {
+  std::uint64_t id = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') break;
+    id = id * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return id;
+}
+
+std::uint64_t Names::hash_of(std::string_view text) const {
+  const std::uint64_t hash = segment::StringKey::of(text).hash;
+  return collide ? mix64(hash % 5) : hash;
+}
 
 PlainRow read_row(const Version& version, Slot slot, const quant::CodeLayout& layout) {
   const SegmentView& view = *version.view(slot.segment());
@@ -97,7 +130,10 @@ bool same_row(const PlainRow& a, const PlainRow& b) {
 
 testing::AssertionResult shows(const Version& version, const Model& model,
                                std::span<const std::uint64_t> absent,
-                               const quant::CodeLayout& layout) {
+                               const quant::CodeLayout& layout, const Names& names) {
+  const auto find = [&](std::uint64_t id) {
+    return names.with_key(id, [&](const auto& key) { return version.find(key); });
+  };
   const auto fail = [&] {
     return testing::AssertionFailure() << "version " << version.sequence << ": ";
   };
@@ -109,26 +145,27 @@ testing::AssertionResult shows(const Version& version, const Model& model,
   for (std::uint32_t number = 0; number < version.segment_end; ++number) {
     const SegmentView* view = version.view(number);
     if (view == nullptr) continue;
-    auto right = view_is_right(*view, number, model, &seen);
+    auto right = view_is_right(*view, number, version.strings, model, &seen);
     if (!right) return fail() << right.message();
     dead += view->dead;
   }
   if (seen.size() != model.size()) return fail() << seen.size() << " rows are to be seen";
   if (dead != version.dead_rows) return fail() << dead << " dead, not " << version.dead_rows;
   for (const auto& [id, row] : model) {
-    const Slot slot = version.find(id);
+    const Slot slot = find(id);
     if (!slot.valid()) return fail() << "id " << id << " is not found";
     if (!same_row(read_row(version, slot, layout), row)) return fail() << "id " << id << " differs";
   }
   for (const std::uint64_t id : absent) {
-    if (!model.contains(id) && version.find(id).valid()) return fail() << "finds id " << id;
+    if (!model.contains(id) && find(id).valid()) return fail() << "finds id " << id;
   }
   return testing::AssertionSuccess();
 }
 
-BuilderWorld::BuilderWorld(std::uint32_t dim, std::uint32_t bits, std::uint64_t memory_bytes_max)
-    : random(1), layout_(quant::CodeLayout::of(dim, bits)), builder_(layout_, memory_bytes_max),
-      compaction_(builder_) {
+BuilderWorld::BuilderWorld(std::uint32_t dim, std::uint32_t bits, std::uint64_t memory_bytes_max,
+                           const Names& names)
+    : random(1), names_(names), layout_(quant::CodeLayout::of(dim, bits)),
+      builder_(layout_, memory_bytes_max, names.kind), compaction_(builder_) {
   VICINAL_ASSERT(builder_.prepare().ok());
   auto first = builder_.make_first();
   root_.publish(*first, [] {});
@@ -153,6 +190,10 @@ PlainRow BuilderWorld::random_row() {
   return row;
 }
 
+Slot BuilderWorld::find(std::uint64_t id) const {
+  return names_.with_key(id, [&](const auto& key) { return builder_.find(key); });
+}
+
 Status BuilderWorld::begin() { return builder_.begin(newest()); }
 
 void BuilderWorld::undo(std::span<const Replaced> replaced,
@@ -169,14 +210,16 @@ Status BuilderWorld::upsert(std::span<const std::uint64_t> ids, std::uint64_t gi
   std::vector<Replaced> replaced;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     Status step = i == give_up_after ? Status(Code::aborted) : Status();
-    const Slot old = builder_.find(ids[i]);
+    const Slot old = find(ids[i]);
     if (step.ok() && old.valid()) {
       step = builder_.kill(old);
       if (step.ok()) replaced.push_back({ids[i], old});
     }
     const PlainRow row = random_row();
     if (step.ok()) {
-      step = builder_.append(ids[i], row.packed.data(), row.factors, ids.size() - i);
+      step = names_.with_key(ids[i], [&](const auto& key) {
+        return builder_.append(key, row.packed.data(), row.factors, ids.size() - i);
+      });
     }
     if (!step.ok()) {
       undo(replaced, savepoint);
@@ -193,7 +236,7 @@ Status BuilderWorld::remove(std::span<const std::uint64_t> ids, std::uint64_t gi
   std::vector<Replaced> replaced;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     Status step = i == give_up_after ? Status(Code::aborted) : Status();
-    const Slot slot = builder_.find(ids[i]);
+    const Slot slot = find(ids[i]);
     if (step.ok() && !slot.valid()) continue;
     if (step.ok()) step = builder_.kill(slot);
     if (!step.ok()) {
@@ -277,10 +320,10 @@ testing::AssertionResult BuilderWorld::working_state_is_right() const {
            << builder_.live_rows() << " live rows, not " << model_.size();
   }
   for (const auto& [id, row] : model_) {
-    if (!builder_.find(id).valid()) return testing::AssertionFailure() << "id " << id << " is lost";
+    if (!find(id).valid()) return testing::AssertionFailure() << "id " << id << " is lost";
   }
   for (const std::uint64_t id : universe) {
-    if (!model_.contains(id) && builder_.find(id).valid()) {
+    if (!model_.contains(id) && find(id).valid()) {
       return testing::AssertionFailure() << "id " << id << " is there";
     }
   }
@@ -288,12 +331,57 @@ testing::AssertionResult BuilderWorld::working_state_is_right() const {
 }
 
 testing::AssertionResult BuilderWorld::newest_is_right() const {
-  return shows(newest(), model_, universe, layout_);
+  auto right = shows(newest(), model_, universe, layout_, names_);
+  return right ? strings_are_right() : right;
+}
+
+testing::AssertionResult BuilderWorld::strings_are_right() const {
+  const segment::Strings& strings = newest().strings;
+  if (!strings.any()) return testing::AssertionSuccess();
+  const auto fail = [] { return testing::AssertionFailure() << "strings: "; };
+  std::map<const segment::StringChunk*, std::uint32_t> live;
+  for (std::uint32_t number = 0; number < newest().segment_end; ++number) {
+    const SegmentView* view = newest().view(number);
+    for (std::uint32_t row = 0; view != nullptr && row < view->rows; ++row) {
+      if (!view->is_live(row)) continue;
+      ++live[strings.find(segment::Handle{view->segment->ids()[row]}).chunk];
+    }
+  }
+  std::uint64_t entries = 0;
+  std::uint64_t end = 0;
+  for (std::uint32_t i = 0; i < strings.directory->count; ++i) {
+    const segment::StringDirectory::Entry& entry = strings.directory->entries()[i];
+    const std::uint32_t count = strings.entries_of(i);
+    entries += count;
+    if (entry.first < end) return fail() << "chunk " << i << " overlaps";
+    const std::uint32_t* sparse = entry.chunk->sparse;
+    end = entry.first + (sparse == nullptr ? count : sparse[count - 1] + 1);
+    if (count == 0) return fail() << "chunk " << i << " is empty";
+    if (entry.chunk->used(count) > entry.chunk->room) return fail() << "chunk " << i << " is full";
+    if (count - live[entry.chunk] != entry.chunk->dead) {
+      return fail() << "chunk " << i << " counts " << entry.chunk->dead << " dead of " << count
+                    << ", and has " << live[entry.chunk] << " live";
+    }
+  }
+  if (end > strings.end) return fail() << "an ordinal past the end";
+  if (entries != strings.entries) return fail() << entries << " entries";
+  return testing::AssertionSuccess();
+}
+
+bool BuilderWorld::move_strings(const segment::VersionBuilder::StringGoal& goal) {
+  if (!segment::VersionBuilder::any_strings_to_move(newest(), goal) || !begin().ok()) return false;
+  const auto moved = builder_.move_strings(goal);
+  if (!moved.ok()) {
+    builder_.abandon();
+    return false;
+  }
+  commit();
+  return *moved != 0;
 }
 
 testing::AssertionResult BuilderWorld::pinned_are_right() const {
   for (const Pinned& pinned : pins_) {
-    auto right = shows(*pinned.version, pinned.model, universe, layout_);
+    auto right = shows(*pinned.version, pinned.model, universe, layout_, names_);
     if (!right) return right;
   }
   return testing::AssertionSuccess();

@@ -13,6 +13,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/random.hpp"
@@ -31,6 +32,24 @@ struct PlainRow {
 };
 using Model = std::map<std::uint64_t, PlainRow>;
 
+// What the ids of a test stand for. Strings: of all lengths, the empty one included; with `collide`
+// five hashes in all, so that most look-ups meet strings of the same hash.
+struct Names {
+  IdKind kind = IdKind::number;
+  bool collide = false;
+
+  [[nodiscard]] static std::string text_of(std::uint64_t id);
+  [[nodiscard]] static std::uint64_t id_of(std::string_view text);
+  [[nodiscard]] std::uint64_t hash_of(std::string_view text) const;
+  // Calls visit(key) with the key that the core knows the id by.
+  template <class Visit>
+  auto with_key(std::uint64_t id, Visit visit) const {
+    if (kind == IdKind::number) return visit(id);
+    const std::string text = text_of(id);
+    return visit(segment::StringKey{text, hash_of(text)});
+  }
+};
+
 // Reads a live row out of a version, one sign at a time.
 [[nodiscard]] PlainRow read_row(const segment::Version& version, segment::Slot slot,
                                 const quant::CodeLayout& layout);
@@ -39,13 +58,15 @@ using Model = std::map<std::uint64_t, PlainRow>;
 // Compares everything that a version shows; `absent`: ids to look for beside the model's.
 [[nodiscard]] testing::AssertionResult shows(const segment::Version& version, const Model& model,
                                              std::span<const std::uint64_t> absent,
-                                             const quant::CodeLayout& layout);
+                                             const quant::CodeLayout& layout,
+                                             const Names& names = {});
 
 class BuilderWorld {
  public:
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-  BuilderWorld(std::uint32_t dim, std::uint32_t bits, std::uint64_t memory_bytes_max = 0);
+  BuilderWorld(std::uint32_t dim, std::uint32_t bits, std::uint64_t memory_bytes_max = 0,
+               const Names& names = {});
   BuilderWorld(const BuilderWorld&) = delete;
   BuilderWorld& operator=(const BuilderWorld&) = delete;
   ~BuilderWorld();
@@ -66,6 +87,9 @@ class BuilderWorld {
   // A slice of a compaction, as the engine does one: so many blocks at most, planning and showing
   // included. False: there is nothing (more) to do, or it was given up.
   bool compact(const segment::Compaction::Goal& goal, std::uint32_t blocks);
+
+  // A transaction that moves strings. Whether there was something to do.
+  bool move_strings(const segment::VersionBuilder::StringGoal& goal = {});
 
   // Pins the newest version together with its model.
   void pin();
@@ -106,6 +130,11 @@ class BuilderWorld {
   void undo(std::span<const Replaced> replaced,
             const segment::VersionBuilder::Savepoint& savepoint);
 
+  [[nodiscard]] segment::Slot find(std::uint64_t id) const;
+  // Between transactions: chunks and counts of the newest version (strings.hpp I1 to I4).
+  [[nodiscard]] testing::AssertionResult strings_are_right() const;
+
+  Names names_;
   quant::CodeLayout layout_;
   sync::VersionRoot root_;
   sync::ReaderSlots slots_;
