@@ -96,10 +96,10 @@ Status check_options(const SuperblockBytes& bytes) noexcept {
   if (bytes.originals != static_cast<std::uint8_t>(Originals::none)) {
     return unsupported(OptionName::originals);
   }
-  if (bytes.id_kind != static_cast<std::uint8_t>(IdKind::number) || bytes.factors != 3) {
-    return unsupported(OptionName::none);
+  if (bytes.id_kind != static_cast<std::uint8_t>(IdKind::number)) {
+    return unsupported(OptionName::ids);
   }
-  return {};
+  return bytes.factors == 3 ? Status() : unsupported(OptionName::none);
 }
 
 }  // namespace

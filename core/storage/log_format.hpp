@@ -46,7 +46,7 @@ struct Uuid {
 };
 static_assert(sizeof(Uuid) == 16);
 
-enum class IdKind : std::uint8_t { number = 0, string = 1 };
+using vicinal::IdKind;
 
 struct Superblock {
   Uuid uuid;

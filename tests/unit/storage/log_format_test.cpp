@@ -140,7 +140,8 @@ TEST(Superblock, WhatThisVersionCannotReadIsUnsupportedByNameOnceItIsIntact) {
       {69, 5, Code::unsupported, OptionName::bits},
       {69, 255, Code::unsupported, OptionName::bits},
       {70, 1, Code::unsupported, OptionName::originals},
-      {71, 1, Code::unsupported, OptionName::none},  // ids that are strings
+      {71, 1, Code::unsupported, OptionName::ids},   // strings
+      {71, 2, Code::unsupported, OptionName::ids},
       {84, 4, Code::unsupported, OptionName::none},  // a fourth factor
       {66, 1, Code::corrupt, OptionName::none},      // dim above the coded dimension
       {80, 105, Code::corrupt, OptionName::none},    // not a multiple of 8
