@@ -3,21 +3,13 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { readLog } from './read_file.mjs';
+import { textOf } from './rows_text.mjs';
 import { xxh3 } from './xxh3.mjs';
 
 const folder = fileURLToPath(new URL('../golden/', import.meta.url));
 const names = readdirSync(folder).filter((name) => name.endsWith('.vic'))
   .map((name) => name.slice(0, -'.vic'.length));
 const fileOf = (name) => new Uint8Array(readFileSync(`${folder}${name}.vic`));
-
-const hex = (value, digits) => value.toString(16).padStart(digits, '0');
-const line = ({ slot, id, factors, packed }) => [slot, id,
-  ...factors.map((bits) => hex(bits, 8)), Buffer.from(packed).toString('hex')].join(' ');
-
-/** What NAME.rows says of NAME.vic. */
-function linesOf({ sequence, rows }) {
-  return [`sequence ${sequence}`, ...rows.map(line), ''].join('\n');
-}
 
 /** The code of what reading the file throws, or undefined. */
 function codeOf(bytes) {
@@ -35,7 +27,7 @@ test('there are files to read', () => {
 
 describe.each(names)('%s', (name) => {
   test('has the rows that its writer says', () => {
-    expect(linesOf(readLog(fileOf(name)))).toBe(readFileSync(`${folder}${name}.rows`, 'utf8'));
+    expect(textOf(readLog(fileOf(name)))).toBe(readFileSync(`${folder}${name}.rows`, 'utf8'));
   });
 
   test('says what it is of', () => {
@@ -46,18 +38,18 @@ describe.each(names)('%s', (name) => {
 });
 
 describe('a file that lost what it need not have', () => {
-  const whole = () => linesOf(readLog(fileOf('every_record')));
+  const whole = () => textOf(readLog(fileOf('every_record')));
 
   test.each([0, 1])('opens without meta slot %i', (slot) => {
     const bytes = fileOf('every_record');
     bytes.fill(0, 4096 * (slot + 1), 4096 * (slot + 2));
-    expect(linesOf(readLog(bytes))).toBe(whole());
+    expect(textOf(readLog(bytes))).toBe(whole());
   });
 
   test('opens without either, from its first record on', () => {
     const bytes = fileOf('every_record');
     bytes.fill(0xff, 4096, 3 * 4096);
-    expect(linesOf(readLog(bytes))).toBe(whole());
+    expect(textOf(readLog(bytes))).toBe(whole());
   });
 
   test('is cut off at its last whole commit, wherever it ends', () => {
@@ -78,13 +70,13 @@ describe('a file that lost what it need not have', () => {
 
 test('no flipped bit of what a version is made of goes unnoticed', () => {
   const bytes = fileOf('one_bit');
-  const whole = linesOf(readLog(bytes));
+  const whole = textOf(readLog(bytes));
   const step = 13; // every bit of every byte would take minutes
   let noticed = 0;
   for (let at = 0; at < bytes.length; at += step) {
     bytes[at] ^= 1 << at % 8;
     const code = codeOf(bytes);
-    if (code === undefined) expect(linesOf(readLog(bytes))).toBe(whole);
+    if (code === undefined) expect(textOf(readLog(bytes))).toBe(whole);
     else noticed += 1;
     bytes[at] ^= 1 << at % 8;
   }
