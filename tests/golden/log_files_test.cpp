@@ -1,6 +1,6 @@
 // Index files of version 3, byte for byte: NAME.vic as the codecs write it, and NAME.rows with its
-// rows, which tests/format reads out of it with nothing of the core. After a change of the format,
-// which takes a new version number, write them again with
+// rows, which tests/format reads out of it with nothing of the core. A test that fails here has
+// found another format, which needs another version number and files of its own. New files:
 //   VICINAL_WRITE_GOLDEN=1 build/native/tests/vicinal_test_golden --gtest_filter='LogFiles.*'
 #include <gtest/gtest.h>
 
