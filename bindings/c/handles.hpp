@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "batch_rows.hpp"
+#include "string_views.hpp"
 #include "vicinal/vicinal.h"
 #include "vicinal/vicinal.hpp"
 
@@ -17,7 +18,9 @@ struct vicinal_index {
 struct vicinal_reader {
   vicinal::Reader reader;
   std::uint32_t dim;
-  vicinal::c::BatchRows batch;
+  bool strings;  // whether ids are
+  vicinal::c::StringViews listed = {};  // the filter's of the last search
+  vicinal::c::BatchRows batch = {};
 };
 
 struct vicinal_filter {

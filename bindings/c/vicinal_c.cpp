@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "handles.hpp"
 #include "vicinal/vicinal.hpp"
@@ -10,12 +11,14 @@
 using vicinal::Code;
 using vicinal::OptionName;
 using vicinal::Status;
+using vicinal::c::StringViews;
 using vicinal::c::bad_option;
 using vicinal::c::make_handle;
 using vicinal::c::read_options;
 using vicinal::c::set;
 using vicinal::c::to_c;
 using vicinal::c::to_code;
+using vicinal::c::view_of;
 
 namespace {
 
@@ -23,6 +26,14 @@ vicinal_status receipt_of(const vicinal::Result<vicinal::Receipt>& written,
                           vicinal_receipt* receipt) noexcept {
   if (written.ok() && receipt != nullptr) *receipt = {written->sequence, written->count};
   return to_c(written.status());
+}
+
+Status strings_wanted() noexcept {
+  return Status(Code::bad_id, 0, static_cast<uint64_t>(vicinal::BadId::string_wanted));
+}
+
+Status numbers_wanted() noexcept {
+  return Status(Code::bad_id, 0, static_cast<uint64_t>(vicinal::BadId::number_wanted));
 }
 
 std::span<const float> rows_of(const vicinal_index* index, const float* rows,
@@ -34,17 +45,56 @@ std::span<const uint64_t> ids_of(const uint64_t* ids, uint64_t count) noexcept {
   return {ids, static_cast<std::size_t>(count)};
 }
 
-vicinal_reader* make_reader(vicinal::Reader reader, uint32_t dim,
+template <class Id>
+vicinal_status write(vicinal_index* index, uint32_t kind, std::span<const Id> ids,
+                     const float* rows, const vicinal_write_options* options,
+                     vicinal_receipt* receipt) {
+  if (receipt != nullptr) *receipt = {};
+  vicinal_write_options known;
+  vicinal_write_options_init(&known);
+  if (options != nullptr) {
+    const Status read = read_options(options, &known);
+    if (!read.ok()) return to_c(read);
+  }
+  if (kind > VICINAL_REMOVE) return to_c(bad_option(OptionName::none));
+  // More than fits the address space, and would wrap around in the product.
+  const std::size_t floats_max = static_cast<std::size_t>(-1) / sizeof(float);
+  if (ids.size() > floats_max / index->index.options().dim) {
+    return to_c(Status(Code::full, ids.size()));
+  }
+  vicinal::Receipt landed;
+  vicinal::WriteOptions wanted;
+  wanted.atomic = known.atomic != 0;
+  wanted.landed = &landed;
+  const auto all_rows = rows_of(index, rows, ids.size());
+  const auto written = kind == VICINAL_REMOVE ? index->index.remove(ids, wanted)
+                       : kind == VICINAL_ADD  ? index->index.add(ids, all_rows, wanted)
+                                              : index->index.upsert(ids, all_rows, wanted);
+  if (receipt != nullptr) *receipt = {landed.sequence, landed.count};
+  return receipt_of(written, receipt);
+}
+
+vicinal_filter* make_filter(vicinal::Result<vicinal::Filter> made,
                             vicinal_status* status) noexcept {
-  set(status, reader.status());
-  if (!reader.status().ok()) return nullptr;
-  auto* handle = new (std::nothrow) vicinal_reader{std::move(reader), dim, {}};
+  set(status, made.status());
+  if (!made.ok()) return nullptr;
+  auto* handle = new (std::nothrow) vicinal_filter{std::move(made).value()};
   if (handle == nullptr) set(status, Status(Code::full));
   return handle;
 }
 
+vicinal_reader* make_reader(vicinal::Reader reader, uint32_t dim, bool strings,
+                            vicinal_status* status) noexcept {
+  set(status, reader.status());
+  if (!reader.status().ok()) return nullptr;
+  auto* handle = new (std::nothrow) vicinal_reader{std::move(reader), dim, strings};
+  if (handle == nullptr) set(status, Status(Code::full));
+  return handle;
+}
+
+// `strings`: where those of a filter's list are kept; null where ids are numbers.
 Status search_options_of(const vicinal_search_options* options,
-                         vicinal::SearchOptions* wanted) noexcept {
+                         StringViews* strings, vicinal::SearchOptions* wanted) noexcept {
   vicinal_search_options known;
   vicinal_search_options_init(&known);
   if (options != nullptr) {
@@ -55,13 +105,31 @@ Status search_options_of(const vicinal_search_options* options,
       std::min<uint64_t>(known.k, static_cast<std::size_t>(-1)));
   wanted->min_score = known.min_score;
   wanted->certainty = known.certainty;
+  wanted->min_sequence = known.min_sequence;
+  if (known.filter != nullptr) wanted->compiled_filter = &known.filter->filter;
+  const bool lists = known.filtered != 0 && known.filter_count != 0;
+  if (strings != nullptr) {
+    if (lists && known.filter_strings == nullptr) return strings_wanted();
+    if (known.filtered != 0) {
+      const Status viewed = strings->assign(known.filter_strings, known.filter_count);
+      if (!viewed.ok()) return viewed;
+      wanted->string_filter.emplace(strings->list());
+    }
+    if (known.has_after != 0) {
+      wanted->string_after = vicinal::StringHit{view_of(known.after_string), known.after_score};
+    }
+    return {};
+  }
+  if (lists && known.filter_ids == nullptr) return numbers_wanted();
   if (known.filtered != 0) {
     wanted->filter.emplace(known.filter_ids, static_cast<std::size_t>(known.filter_count));
   }
-  if (known.filter != nullptr) wanted->compiled_filter = &known.filter->filter;
   if (known.has_after != 0) wanted->after = vicinal::Hit{known.after_id, known.after_score};
-  wanted->min_sequence = known.min_sequence;
   return {};
+}
+
+StringViews* strings_of(vicinal_reader* reader) noexcept {
+  return reader->strings ? &reader->listed : nullptr;
 }
 
 vicinal_hits hits_of(const vicinal::Hits& found) noexcept {
@@ -72,6 +140,8 @@ vicinal_hits hits_of(const vicinal::Hits& found) noexcept {
   hits.sequence = found.sequence();
   hits.rows_estimated = found.rows_estimated;
   hits.rows_scored = found.rows_scored;
+  hits.text = found.string_ids().text();
+  hits.text_offsets = found.string_ids().offsets();
   return hits;
 }
 
@@ -92,7 +162,12 @@ Status search_batch(vicinal_reader* reader, std::span<const float> queries,
   }
   std::size_t first = 0;
   for (vicinal_hits& each : hits) {
-    each.ids = batch.ids() + first;
+    if (batch.text_offsets() == nullptr) {
+      each.ids = batch.ids() + first;
+    } else {
+      each.text = batch.text();
+      each.text_offsets = batch.text_offsets() + first;
+    }
     each.scores = batch.scores() + first;
     first += static_cast<std::size_t>(each.count);
   }
@@ -173,6 +248,7 @@ vicinal_index* vicinal_index_create(const vicinal_index_options* options, vicina
   wanted.seed = known.seed;
   wanted.memory_bytes_max = known.memory_bytes_max;
   wanted.retired_bytes_max = known.retired_bytes_max;
+  wanted.ids = static_cast<vicinal::IdKind>(known.id_kind > 255 ? 255 : known.id_kind);
   return make_handle(vicinal::Index::create(wanted), status);
 }
 
@@ -219,6 +295,7 @@ vicinal_status vicinal_index_stats(const vicinal_index* index, vicinal_stats* st
   all.chunks_helped = taken->chunks_helped;
   all.leaked_bytes = taken->leaked_bytes;
   all.writers_replaced = taken->writers_replaced;
+  all.string_bytes = taken->string_bytes;
   const uint32_t known = std::min<uint32_t>(stats->struct_size, sizeof all);
   all.struct_size = known;
   std::memcpy(stats, &all, known);
@@ -244,28 +321,18 @@ vicinal_status vicinal_index_write(vicinal_index* index, uint32_t kind, const ui
                                    const float* rows, uint64_t count,
                                    const vicinal_write_options* options,
                                    vicinal_receipt* receipt) {
+  return write(index, kind, ids_of(ids, count), rows, options, receipt);
+}
+
+vicinal_status vicinal_index_write_strings(vicinal_index* index, uint32_t kind,
+                                           const vicinal_string* ids, const float* rows,
+                                           uint64_t count, const vicinal_write_options* options,
+                                           vicinal_receipt* receipt) {
   if (receipt != nullptr) *receipt = {};
-  vicinal_write_options known;
-  vicinal_write_options_init(&known);
-  if (options != nullptr) {
-    const Status read = read_options(options, &known);
-    if (!read.ok()) return to_c(read);
-  }
-  if (kind > VICINAL_REMOVE) return to_c(bad_option(OptionName::none));
-  // More than fits the address space, and would wrap around in the product.
-  const std::size_t floats_max = static_cast<std::size_t>(-1) / sizeof(float);
-  if (count > floats_max / index->index.options().dim) return to_c(Status(Code::full, count));
-  vicinal::Receipt landed;
-  vicinal::WriteOptions wanted;
-  wanted.atomic = known.atomic != 0;
-  wanted.landed = &landed;
-  const auto all = ids_of(ids, count);
-  const auto written = kind == VICINAL_REMOVE ? index->index.remove(all, wanted)
-                       : kind == VICINAL_ADD
-                           ? index->index.add(all, rows_of(index, rows, count), wanted)
-                           : index->index.upsert(all, rows_of(index, rows, count), wanted);
-  if (receipt != nullptr) *receipt = {landed.sequence, landed.count};
-  return receipt_of(written, receipt);
+  StringViews views;
+  const Status viewed = views.assign(ids, count);
+  if (!viewed.ok()) return to_c(viewed);
+  return write(index, kind, views.list(), rows, options, receipt);
 }
 
 vicinal_status vicinal_index_clear(vicinal_index* index, vicinal_receipt* receipt) {
@@ -297,11 +364,12 @@ const void* vicinal_index_doorbell(const vicinal_index* index) {
 }
 
 vicinal_reader* vicinal_reader_open(const vicinal_index* index, vicinal_status* status) {
-  return make_reader(index->index.reader(), index->index.options().dim, status);
+  return make_reader(index->index.reader(), index->index.options().dim,
+                     index->index.options().ids == vicinal::IdKind::string, status);
 }
 
 vicinal_reader* vicinal_reader_snapshot(vicinal_reader* reader, vicinal_status* status) {
-  return make_reader(reader->reader.snapshot(), reader->dim, status);
+  return make_reader(reader->reader.snapshot(), reader->dim, reader->strings, status);
 }
 
 void vicinal_reader_free(vicinal_reader* reader) { delete reader; }
@@ -310,7 +378,7 @@ vicinal_status vicinal_reader_search(vicinal_reader* reader, const float* query,
                                      const vicinal_search_options* options, vicinal_hits* hits) {
   *hits = {};
   vicinal::SearchOptions wanted;
-  const Status read = search_options_of(options, &wanted);
+  const Status read = search_options_of(options, strings_of(reader), &wanted);
   if (!read.ok()) return to_c(read);
   const auto found = reader->reader.search({query, dim}, wanted);
   if (!found.ok()) return to_c(found.status());
@@ -328,21 +396,36 @@ vicinal_status vicinal_reader_search_batch(vicinal_reader* reader, const float* 
   const std::span all(hits, static_cast<std::size_t>(count));
   std::fill(all.begin(), all.end(), vicinal_hits{});
   vicinal::SearchOptions wanted;
-  const Status read = search_options_of(options, &wanted);
+  const Status read = search_options_of(options, strings_of(reader), &wanted);
   if (!read.ok()) return to_c(read);
   if (dim != reader->dim) return to_c(Status(Code::dimension, dim, reader->dim));
   return to_c(search_batch(reader, {queries, all.size() * dim}, wanted, all));
 }
 
 vicinal_status vicinal_reader_has(vicinal_reader* reader, uint64_t id, int* found) {
+  *found = 0;
+  if (reader->strings) return to_c(strings_wanted());
   const Status status = reader->reader.status();
   *found = status.ok() && reader->reader.has(id) ? 1 : 0;
+  return to_c(status);
+}
+
+vicinal_status vicinal_reader_has_string(vicinal_reader* reader, vicinal_string id, int* found) {
+  *found = 0;
+  if (!reader->strings) return to_c(numbers_wanted());
+  const Status status = reader->reader.status();
+  *found = status.ok() && reader->reader.has(view_of(id)) ? 1 : 0;
   return to_c(status);
 }
 
 vicinal_status vicinal_reader_get(vicinal_reader* reader, uint64_t id, float* vector,
                                   uint32_t dim) {
   return to_c(reader->reader.get_into(id, {vector, dim}));
+}
+
+vicinal_status vicinal_reader_get_string(vicinal_reader* reader, vicinal_string id, float* vector,
+                                         uint32_t dim) {
+  return to_c(reader->reader.get_into(view_of(id), {vector, dim}));
 }
 
 vicinal_status vicinal_reader_count(vicinal_reader* reader, uint64_t* rows, uint64_t* sequence) {
@@ -355,12 +438,18 @@ vicinal_status vicinal_reader_count(vicinal_reader* reader, uint64_t* rows, uint
 
 vicinal_filter* vicinal_filter_create(vicinal_reader* reader, const uint64_t* ids, uint64_t count,
                                       vicinal_status* status) {
-  auto made = reader->reader.filter(ids_of(ids, count));
-  set(status, made.status());
-  if (!made.ok()) return nullptr;
-  auto* handle = new (std::nothrow) vicinal_filter{std::move(made).value()};
-  if (handle == nullptr) set(status, Status(Code::full));
-  return handle;
+  return make_filter(reader->reader.filter(ids_of(ids, count)), status);
+}
+
+vicinal_filter* vicinal_filter_create_strings(vicinal_reader* reader, const vicinal_string* ids,
+                                              uint64_t count, vicinal_status* status) {
+  StringViews views;
+  const Status viewed = views.assign(ids, count);
+  if (!viewed.ok()) {
+    set(status, viewed);
+    return nullptr;
+  }
+  return make_filter(reader->reader.filter(views.list()), status);
 }
 
 uint64_t vicinal_filter_size(const vicinal_filter* filter) { return filter->filter.size(); }

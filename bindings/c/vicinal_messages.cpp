@@ -12,11 +12,17 @@ extern "C" {
 
 vicinal_message* vicinal_message_create(vicinal_index* index, uint32_t kind, uint64_t count,
                                         vicinal_status* status) {
+  return vicinal_message_create_strings(index, kind, count, 0, status);
+}
+
+vicinal_message* vicinal_message_create_strings(vicinal_index* index, uint32_t kind,
+                                                uint64_t count, uint64_t text_bytes,
+                                                vicinal_status* status) {
   if (kind > VICINAL_COMPACT) {
     set(status, Status(Code::bad_option));
     return nullptr;
   }
-  auto made = index->queue.make(static_cast<vicinal::WriteKind>(kind), count);
+  auto made = index->queue.make(static_cast<vicinal::WriteKind>(kind), count, text_bytes);
   set(status, made.status());
   if (!made.ok()) return nullptr;
   auto* message = new (std::nothrow) vicinal_message{index, std::move(made).value()};
@@ -25,6 +31,12 @@ vicinal_message* vicinal_message_create(vicinal_index* index, uint32_t kind, uin
 }
 
 uint64_t* vicinal_message_ids(vicinal_message* message) { return message->write.ids().data(); }
+
+char* vicinal_message_text(vicinal_message* message) { return message->write.text().data(); }
+
+uint32_t* vicinal_message_string_ends(vicinal_message* message) {
+  return message->write.string_ends().data();
+}
 
 float* vicinal_message_staging(vicinal_message* message, uint32_t* rows) {
   const auto staging = message->write.staging();

@@ -29,6 +29,7 @@ EMSCRIPTEN_BINDINGS(vicinal) {
   function("vic_reader_filter_buffer", &vic_reader_filter_buffer);
   function("vic_reader_filter_create", &vic_reader_filter_create);
   function("vic_reader_filter_release", &vic_reader_filter_release);
+  function("vic_reader_string_buffer", &vic_reader_string_buffer);
   function("vic_reader_search", &vic_reader_search);
   function("vic_reader_batch_buffer", &vic_reader_batch_buffer);
   function("vic_reader_search_batch", &vic_reader_search_batch);

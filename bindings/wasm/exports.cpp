@@ -6,6 +6,8 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "c/batch_rows.hpp"
@@ -17,10 +19,10 @@
 namespace vicinal::wasm {
 namespace {
 
-static_assert(sizeof(StatusBlock) == 24 && sizeof(OptionsBlock) == 40);
-static_assert(sizeof(MessageBlock) == 64 && offsetof(MessageBlock, done) == 56);
-static_assert(sizeof(ReaderBlock) == 128 && offsetof(ReaderBlock, batch_ends) == 124);
-static_assert(sizeof(StatsBlock) == 160 && offsetof(StatsBlock, kernel) == 112);
+static_assert(sizeof(StatusBlock) == 24 && sizeof(OptionsBlock) == 48);
+static_assert(sizeof(MessageBlock) == 72 && offsetof(MessageBlock, text) == 64);
+static_assert(sizeof(ReaderBlock) == 144 && offsetof(ReaderBlock, hit_text_offsets) == 136);
+static_assert(sizeof(StatsBlock) == 168 && offsetof(StatsBlock, kernel) == 112);
 static_assert(sizeof(void*) == sizeof(Address), "addresses are those of wasm32");
 
 struct MessageHandle {
@@ -45,6 +47,34 @@ struct Batch {
   c::BatchRows rows;
 };
 
+// Strings of a call: views, then where each ends, then text, in one piece of memory.
+struct StringBuffer {
+  std::string_view* views = nullptr;
+  std::uint64_t capacity = 0;  // bytes
+  std::uint32_t count = 0;
+  std::uint32_t text_bytes = 0;
+
+  [[nodiscard]] std::uint32_t* ends() const noexcept {
+    return reinterpret_cast<std::uint32_t*>(views + count);
+  }
+  // The first `wanted` strings. BAD_ID for one that ends nowhere, BAD_OPTION for more than there
+  // are.
+  [[nodiscard]] Result<std::span<const std::string_view>> list(std::uint64_t wanted) noexcept {
+    if (wanted > count) return Status(Code::bad_option);
+    const char* text = reinterpret_cast<const char*>(ends() + count);
+    std::uint32_t begin = 0;
+    for (std::uint32_t i = 0; i < wanted; ++i) {
+      const std::uint32_t end = ends()[i];
+      if (end < begin || end > text_bytes) {
+        return Status(Code::bad_id, i, static_cast<std::uint64_t>(BadId::too_long));
+      }
+      views[i] = {text + begin, end - begin};
+      begin = end;
+    }
+    return std::span<const std::string_view>(views, static_cast<std::size_t>(wanted));
+  }
+};
+
 struct ReaderHandle {
   ReaderBlock block;  // first: its address is the handle
   Reader reader;
@@ -54,6 +84,7 @@ struct ReaderHandle {
   float* query;
   std::uint64_t* filter = nullptr;
   std::uint32_t filter_capacity = 0;
+  StringBuffer strings = {};
   FilterHandle* filters = nullptr;
   Batch batch = {};
 };
@@ -72,6 +103,11 @@ void release_filter_buffer(ReaderHandle& handle) noexcept {
   std::free(handle.filter);
   handle.filter = nullptr;
   handle.filter_capacity = 0;
+}
+
+void release_strings(StringBuffer& strings) noexcept {
+  std::free(strings.views);
+  strings = {};
 }
 
 vic_address make_reader(Reader reader, IndexHandle* index, std::uint32_t dim,
@@ -101,15 +137,27 @@ vic_address make_reader(Reader reader, IndexHandle* index, std::uint32_t dim,
   return join(handle.index);
 }
 
-SearchOptions options_of(const ReaderHandle& handle) noexcept {
+// BAD_ID, BAD_OPTION of strings that the string buffer does not hold.
+Result<SearchOptions> options_of(ReaderHandle& handle) noexcept {
   const ReaderBlock& block = handle.block;
   SearchOptions options;
   options.k = block.k;
   options.min_score = block.min_score;
   options.certainty = block.certainty;
-  if (block.filtered != 0) options.filter.emplace(handle.filter, block.filter_count);
   if (block.filter != 0) options.compiled_filter = &at<FilterHandle>(block.filter)->filter;
-  if (block.has_after != 0) options.after = Hit{block.after_id, block.after_score};
+  if (block.strings == 0) {
+    if (block.filtered != 0) options.filter.emplace(handle.filter, block.filter_count);
+    if (block.has_after != 0) options.after = Hit{block.after_id, block.after_score};
+    return options;
+  }
+  const std::uint64_t listed = block.filtered != 0 ? block.filter_count : 0;
+  const auto strings = handle.strings.list(listed + (block.has_after == 1 ? 1 : 0));
+  if (!strings.ok()) return strings.status();
+  if (block.filtered != 0) {
+    options.string_filter.emplace(strings->first(static_cast<std::size_t>(listed)));
+  }
+  if (block.has_after == 1) options.string_after = StringHit{strings->back(), block.after_score};
+  if (block.has_after == 2) options.string_after = StringHit{{}, block.after_score};
   return options;
 }
 
@@ -154,6 +202,7 @@ VIC_EXPORT(vic_index_create) vic_address vic_index_create(vic_address options, v
   wanted.seed = block->seed;
   wanted.memory_bytes_max = block->memory_bytes_max;
   wanted.retired_bytes_max = block->retired_bytes_max;
+  wanted.ids = static_cast<vicinal::IdKind>(block->ids > 255 ? 255 : block->ids);
   auto created = vicinal::Index::create(wanted);
   if (!created.ok()) return refuse(at<StatusBlock>(status), created.status());
   return adopt(std::move(created).value(), at<StatusBlock>(status));
@@ -179,7 +228,8 @@ std::uint32_t vic_index_stats(vic_address index, vic_address stats, vic_address 
             taken->readers, taken->readers_max, taken->oldest_slot, taken->ring_depth, taken->dim,
             taken->bits, static_cast<std::uint32_t>(taken->metric), address_of(taken->kernel),
             taken->calibrated ? 1u : 0u, taken->slots_retired, taken->writers_replaced,
-            taken->leaked_bytes, taken->searches_shared, taken->chunks_helped, taken->helpers, 0};
+            taken->leaked_bytes, taken->searches_shared, taken->chunks_helped, taken->helpers, 0,
+            taken->string_bytes};
   return finish(at<StatusBlock>(status), Status());
 }
 
@@ -204,14 +254,14 @@ std::uint32_t vic_index_pump(vic_address index, std::uint32_t budget_us) {
 
 VIC_EXPORT(vic_message_create)
 vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint32_t count,
-                               vic_address status) {
+                               std::uint32_t text_bytes, vic_address status) {
   auto* owner = at<IndexHandle>(index);
   auto* outcome = at<StatusBlock>(status);
   if (!owner->queue.has_value()) return refuse(outcome, Status(Code::closed));
   if (kind > static_cast<std::uint32_t>(MessageKind::compact)) {
     return refuse(outcome, Status(Code::bad_option));
   }
-  auto made = owner->queue->make(static_cast<vicinal::WriteKind>(kind), count);
+  auto made = owner->queue->make(static_cast<vicinal::WriteKind>(kind), count, text_bytes);
   if (!made.ok()) return refuse(outcome, made.status());
   auto* handle = new (std::nothrow)
       MessageHandle{{}, owner, std::move(made).value(), owner->index->options().dim};
@@ -219,6 +269,8 @@ vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint3
   store(outcome, Status());
   const auto staging = handle->write.staging();
   handle->block.ids = address_of(handle->write.ids().data());
+  handle->block.string_ends = address_of(handle->write.string_ends().data());
+  handle->block.text = address_of(handle->write.text().data());
   handle->block.staging = address_of(staging.data());
   handle->block.staging_rows =
       static_cast<std::uint32_t>(staging.size() / owner->index->options().dim);
@@ -292,6 +344,7 @@ VIC_EXPORT(vic_reader_close) void vic_reader_close(vic_address reader) {
   while (handle->filters != nullptr) delete std::exchange(handle->filters, handle->filters->next);
   release_batch(handle->batch);
   release_filter_buffer(*handle);
+  release_strings(handle->strings);
   std::free(handle->query);
   delete handle;
 }
@@ -322,13 +375,40 @@ vic_address vic_reader_filter_buffer(vic_address reader, std::uint32_t count) {
   return address_of(handle->filter);
 }
 
+VIC_EXPORT(vic_reader_string_buffer)
+vic_address vic_reader_string_buffer(vic_address reader, std::uint32_t count,
+                                     std::uint32_t text_bytes) {
+  StringBuffer& strings = at<ReaderHandle>(reader)->strings;
+  const std::uint64_t bytes =
+      std::uint64_t{count} * (sizeof(std::string_view) + sizeof(std::uint32_t)) + text_bytes;
+  if (strings.views == nullptr || bytes > strings.capacity) {
+    const std::uint64_t capacity = bytes < 1024 ? 1024 : bytes;
+    auto* fresh = allocate<std::byte>(capacity);
+    if (fresh == nullptr) return 0;
+    release_strings(strings);
+    strings.views = reinterpret_cast<std::string_view*>(fresh);
+    strings.capacity = capacity;
+  }
+  strings.count = count;
+  strings.text_bytes = text_bytes;
+  return address_of(strings.ends());
+}
+
 VIC_EXPORT(vic_reader_filter_create)
 vic_address vic_reader_filter_create(vic_address reader, std::uint32_t count) {
   auto* handle = at<ReaderHandle>(reader);
   StatusBlock* status = &handle->block.status;
-  if (count > handle->filter_capacity) return refuse(status, Status(Code::bad_option));
-  auto made = handle->reader.filter({handle->filter, count});
+  auto made = [&]() -> vicinal::Result<vicinal::Filter> {
+    if (handle->block.strings == 0) {
+      if (count > handle->filter_capacity) return Status(Code::bad_option);
+      return handle->reader.filter(std::span<const std::uint64_t>(handle->filter, count));
+    }
+    const auto listed = handle->strings.list(count);
+    if (!listed.ok()) return listed.status();
+    return handle->reader.filter(*listed);
+  }();
   release_filter_buffer(*handle);
+  release_strings(handle->strings);
   if (!made.ok()) return refuse(status, made.status());
   auto* filter = new (std::nothrow) FilterHandle{std::move(made).value(), handle->filters};
   if (filter == nullptr) return refuse(status, Status(Code::full, sizeof(FilterHandle)));
@@ -350,11 +430,15 @@ VIC_EXPORT(vic_reader_search) std::uint32_t vic_reader_search(vic_address reader
   block.hit_count = 0;
   const auto member = borrow(*handle);
   if (!member.ok()) return finish(&block.status, member.status());
-  const auto found = handle->reader.search({handle->query, handle->dim}, options_of(*handle));
+  const auto options = options_of(*handle);
+  if (!options.ok()) return finish(&block.status, options.status());
+  const auto found = handle->reader.search({handle->query, handle->dim}, *options);
   if (!found.ok()) return finish(&block.status, found.status());
   block.hit_count = static_cast<std::uint32_t>(found->size());
   block.hit_ids = address_of(found->ids().data());
   block.hit_scores = address_of(found->scores().data());
+  block.hit_text = address_of(found->string_ids().text());
+  block.hit_text_offsets = address_of(found->string_ids().offsets());
   block.sequence = found->sequence();
   block.rows_estimated = found->rows_estimated;
   block.rows_scored = found->rows_scored;
@@ -391,9 +475,11 @@ std::uint32_t vic_reader_search_batch(vic_address reader, std::uint32_t count) {
   block.rows_estimated = block.rows_scored = 0;
   batch.rows.clear();
   if (count > batch.capacity) return finish(&block.status, Status(Code::bad_option));
+  const auto options = options_of(*handle);
+  if (!options.ok()) return finish(&block.status, options.status());
   Status kept;
   const Status searched = handle->reader.search_each(
-      {batch.queries, std::size_t{count} * handle->dim}, options_of(*handle),
+      {batch.queries, std::size_t{count} * handle->dim}, *options,
       [&](std::size_t query, const vicinal::Hits& hits) noexcept {
         if (kept.ok()) kept = batch.rows.append(hits);
         batch.ends[query] = static_cast<std::uint32_t>(batch.rows.size());
@@ -405,18 +491,35 @@ std::uint32_t vic_reader_search_batch(vic_address reader, std::uint32_t count) {
   block.hit_count = static_cast<std::uint32_t>(batch.rows.size());
   block.hit_ids = address_of(batch.rows.ids());
   block.hit_scores = address_of(batch.rows.scores());
+  block.hit_text = address_of(batch.rows.text());
+  block.hit_text_offsets = address_of(batch.rows.text_offsets());
   return finish(&block.status, Status());
 }
 
 VIC_EXPORT(vic_reader_has) std::uint32_t vic_reader_has(vic_address reader) {
   auto* handle = at<ReaderHandle>(reader);
-  handle->block.found = handle->reader.has(handle->block.id) ? 1 : 0;
+  bool found = false;
+  if (handle->block.strings != 0) {
+    const auto id = handle->strings.list(1);
+    if (!id.ok()) return finish(&handle->block.status, id.status());
+    found = handle->reader.has(id->front());
+  } else {
+    found = handle->reader.has(handle->block.id);
+  }
+  handle->block.found = found ? 1 : 0;
   return finish(&handle->block.status, handle->reader.status());
 }
 
 VIC_EXPORT(vic_reader_get) std::uint32_t vic_reader_get(vic_address reader) {
   auto* handle = at<ReaderHandle>(reader);
-  const Status got = handle->reader.get_into(handle->block.id, {handle->query, handle->dim});
+  const std::span<float> vector(handle->query, handle->dim);
+  Status got;
+  if (handle->block.strings != 0) {
+    const auto id = handle->strings.list(1);
+    got = id.ok() ? handle->reader.get_into(id->front(), vector) : id.status();
+  } else {
+    got = handle->reader.get_into(handle->block.id, vector);
+  }
   handle->block.found = got.ok() ? 1 : 0;
   const bool answered = got.ok() || got.code() == Code::unknown_id;
   return finish(&handle->block.status, answered ? Status() : got);

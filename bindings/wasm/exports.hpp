@@ -19,7 +19,7 @@
 namespace vicinal::wasm {
 
 using Address = std::uint32_t;
-inline constexpr std::uint32_t kAbiVersion = 7;
+inline constexpr std::uint32_t kAbiVersion = 8;
 
 struct StatusBlock {      // 24 bytes
   std::uint32_t code;     // 0
@@ -28,7 +28,7 @@ struct StatusBlock {      // 24 bytes
   std::uint64_t b;        // 16
 };
 
-struct OptionsBlock {               // vic_index_create: in; 40 bytes
+struct OptionsBlock {               // vic_index_create: in; 48 bytes
   std::uint32_t dim;                // 0
   std::uint32_t metric;             // 4
   std::uint32_t bits;               // 8
@@ -36,6 +36,8 @@ struct OptionsBlock {               // vic_index_create: in; 40 bytes
   std::uint64_t seed;               // 16
   std::uint64_t memory_bytes_max;   // 24
   std::uint64_t retired_bytes_max;  // 32
+  std::uint32_t ids;                // 40: 0 numbers, 1 strings
+  std::uint32_t padding;            // 44
 };
 
 struct MessageBlock {            // one write
@@ -47,20 +49,22 @@ struct MessageBlock {            // one write
   std::uint32_t staging_rows;    // 48
   std::uint32_t count;           // 52
   Address done;                  // 56: u32 word, 0 until done: may be waited on
-  std::uint32_t padding;         // 60
+  Address string_ends;           // 60: u32[count], where ids are strings: in place of ids
+  Address text;                  // 64: u8[text_bytes]
+  std::uint32_t padding;         // 68
 };
 
-struct ReaderBlock {             // one reader's requests and results; 128 bytes
+struct ReaderBlock {             // one reader's requests and results; 144 bytes
   StatusBlock status;            // 0
   std::uint64_t id;              // 24: in of has and get
   std::uint64_t after_id;        // 32: in of search, with has_after
   float after_score;             // 40
-  std::uint32_t has_after;       // 44: 0 or 1
+  std::uint32_t has_after;       // 44: 0 or 1; strings: 2 for rows from after_score on
   std::uint32_t k;               // 48
   float min_score;               // 52: -Infinity for none
   float certainty;               // 56: Infinity for exhaustive
   std::uint32_t filtered;        // 60: 0 or 1
-  std::uint32_t filter_count;    // 64: ids in the filter buffer
+  std::uint32_t filter_count;    // 64: ids in the filter buffer, or of the string buffer
   std::uint32_t hit_count;       // 68: out of search
   Address hit_ids;               // 72: u64[hit_count], valid until this reader's next call
   Address hit_scores;            // 76: f32[hit_count], likewise
@@ -72,6 +76,10 @@ struct ReaderBlock {             // one reader's requests and results; 128 bytes
   std::uint32_t found;           // 116: out of has and get
   Address filter;                // 120: in of search: a compiled filter of this reader, or 0
   Address batch_ends;            // 124: u32[count], out of search_batch: see there
+  std::uint32_t strings;         // 128: 1: ids of the call are those of the string buffer
+  Address hit_text;              // 132: out of search, where ids are strings: the i-th hit's from
+  Address hit_text_offsets;      // 136: hit_text + u64[i] to hit_text + u64[i + 1]
+  std::uint32_t padding;         // 140
 };
 
 struct StatsBlock {              // vic_index_stats
@@ -88,6 +96,7 @@ struct StatsBlock {              // vic_index_stats
   std::uint64_t searches_shared, chunks_helped;                                 // 136, 144
   std::uint32_t helpers;                                                        // 152
   std::uint32_t padding;                                                        // 156
+  std::uint64_t string_bytes;                                                   // 160
 };
 
 struct SaveBlock {            // an index's file on its way out; 48 bytes
@@ -194,13 +203,15 @@ std::uint32_t vic_helper_help(vic_address helper, std::uint32_t wait_us);
 void vic_helper_close(vic_address helper);
 void vic_index_wake_helpers(vic_address index);
 
-// A write of `count` rows or ids. kind: MessageKind, status: StatusBlock. Fill ids; for add and
+// A write of `count` rows or ids; `text_bytes`: of all ids together where they are strings, which
+// are then filled in as text and the place in it where each ends.
+// kind: MessageKind, status: StatusBlock. Fill ids; for add and
 // upsert also stage and encode every row; calibrate has no ids but a sample's rows to encode.
 // Returns the address of its MessageBlock, which is its handle; 0 on error: FULL, CLOSED, and of
 // calibrate BAD_OPTION, UNSUPPORTED. Rows are encoded for the calibration of this moment: one that
 // is submitted behind a calibrate which was not done then comes to BAD_OPTION.
 vic_address vic_message_create(vic_address index, std::uint32_t kind, std::uint32_t count,
-                               vic_address status);
+                               std::uint32_t text_bytes, vic_address status);
 // Encodes staging rows 0..rows-1 as the message's rows first..first+rows-1. DIMENSION never;
 // NOT_FINITE with (row, coordinate) in the block's status.
 std::uint32_t vic_message_encode(vic_address message, std::uint32_t first, std::uint32_t rows);
@@ -229,11 +240,18 @@ vic_address vic_reader_snapshot(vic_address reader, vic_address status);
 // u64[count] for the ids of a filter, or 0 without memory; valid until the next call of this or of
 // vic_reader_filter_create.
 vic_address vic_reader_filter_buffer(vic_address reader, std::uint32_t count);
-// Compiles the first `count` ids of the filter buffer, whose memory it gives back, for the block's
+// Compiles the first `count` ids of the filter or string buffer, whose memory it gives back, for
+// the block's
 // `filter` (with `filtered` 0) of any number of this reader's searches. 0 with the reason in the
 // block's status: FULL, CLOSED, BAD_OPTION without such a buffer. The reader owns it.
 vic_address vic_reader_filter_create(vic_address reader, std::uint32_t count);
 void vic_reader_filter_release(vic_address reader, vic_address filter);
+// Where ids are strings, and the block says so (`strings`): u32[count] for where each ends, and
+// behind them room for `text_bytes` of text; 0 without memory. Valid until the next call of this or
+// of vic_reader_filter_create. has and get look at the first string, a filter's list is the first
+// filter_count, and `after` the one behind those.
+vic_address vic_reader_string_buffer(vic_address reader, std::uint32_t count,
+                                     std::uint32_t text_bytes);
 std::uint32_t vic_reader_search(vic_address reader);
 // f32[count * dim] for the queries of a batch, or 0 without memory; valid until the next call of
 // this. A count of 0 gives back the memory of the last batch, its results included.

@@ -25,12 +25,14 @@ const LayoutEntry kLayout[] = {
     VICINAL_FIELD(OptionsBlock, dim), VICINAL_FIELD(OptionsBlock, metric),
     VICINAL_FIELD(OptionsBlock, bits), VICINAL_FIELD(OptionsBlock, originals),
     VICINAL_FIELD(OptionsBlock, seed), VICINAL_FIELD(OptionsBlock, memory_bytes_max),
-    VICINAL_FIELD(OptionsBlock, retired_bytes_max), VICINAL_END(OptionsBlock),
+    VICINAL_FIELD(OptionsBlock, retired_bytes_max), VICINAL_FIELD(OptionsBlock, ids),
+    VICINAL_END(OptionsBlock),
 
     VICINAL_FIELD(MessageBlock, status), VICINAL_FIELD(MessageBlock, sequence),
     VICINAL_FIELD(MessageBlock, affected), VICINAL_FIELD(MessageBlock, ids),
     VICINAL_FIELD(MessageBlock, staging), VICINAL_FIELD(MessageBlock, staging_rows),
     VICINAL_FIELD(MessageBlock, count), VICINAL_FIELD(MessageBlock, done),
+    VICINAL_FIELD(MessageBlock, string_ends), VICINAL_FIELD(MessageBlock, text),
     VICINAL_END(MessageBlock),
 
     VICINAL_FIELD(ReaderBlock, status), VICINAL_FIELD(ReaderBlock, id),
@@ -43,7 +45,9 @@ const LayoutEntry kLayout[] = {
     VICINAL_FIELD(ReaderBlock, rows), VICINAL_FIELD(ReaderBlock, rows_estimated),
     VICINAL_FIELD(ReaderBlock, rows_scored), VICINAL_FIELD(ReaderBlock, query),
     VICINAL_FIELD(ReaderBlock, found), VICINAL_FIELD(ReaderBlock, filter),
-    VICINAL_FIELD(ReaderBlock, batch_ends), VICINAL_END(ReaderBlock),
+    VICINAL_FIELD(ReaderBlock, batch_ends), VICINAL_FIELD(ReaderBlock, strings),
+    VICINAL_FIELD(ReaderBlock, hit_text), VICINAL_FIELD(ReaderBlock, hit_text_offsets),
+    VICINAL_END(ReaderBlock),
 
     VICINAL_FIELD(StatsBlock, rows), VICINAL_FIELD(StatsBlock, dead),
     VICINAL_FIELD(StatsBlock, sequence), VICINAL_FIELD(StatsBlock, segment_bytes),
@@ -58,7 +62,7 @@ const LayoutEntry kLayout[] = {
     VICINAL_FIELD(StatsBlock, slots_retired), VICINAL_FIELD(StatsBlock, writers_replaced),
     VICINAL_FIELD(StatsBlock, leaked_bytes), VICINAL_FIELD(StatsBlock, searches_shared),
     VICINAL_FIELD(StatsBlock, chunks_helped), VICINAL_FIELD(StatsBlock, helpers),
-    VICINAL_END(StatsBlock),
+    VICINAL_FIELD(StatsBlock, string_bytes), VICINAL_END(StatsBlock),
 
     VICINAL_FIELD(SaveBlock, status), VICINAL_FIELD(SaveBlock, total_bytes),
     VICINAL_FIELD(SaveBlock, offset), VICINAL_FIELD(SaveBlock, slice),

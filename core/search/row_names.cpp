@@ -32,6 +32,7 @@ Status name_rows(const segment::Version& version, Scratch& scratch, Found* found
 }
 
 Hit place_of(const segment::Version& version, const StringHit& hit) noexcept {
+  if (hit.id.data() == nullptr) return {0, hit.score};
   const segment::Slot slot = version.find(segment::StringKey::of(hit.id));
   if (!slot.valid()) return {0, hit.score};
   return {version.view(slot.segment())->segment->ids()[slot.row()], hit.score};

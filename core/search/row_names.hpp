@@ -15,7 +15,7 @@ namespace vicinal::search {
                                Found* found) noexcept;
 
 // The place of a string's row in result order, for SearchOptions::after; before all rows of that
-// score when no live row has the string.
+// score when no live row has the string, or the hit none.
 [[nodiscard]] Hit place_of(const segment::Version& version, const StringHit& hit) noexcept;
 
 }  // namespace vicinal::search

@@ -32,6 +32,8 @@ TEST(C, StructsOfOlderCallersAreFilledUpAndOfNewerOnesRefused) {
 
 TEST(C, TextsAreCutToTheirRoomAndUnknownCodesAreUnknown) { EXPECT_EQ(c_texts(), kPassed); }
 
+TEST(C, IdsMayBeStrings) { EXPECT_EQ(c_strings(), kPassed); }
+
 TEST(C, AFileIsSavedAndOpened) {
   const std::string path = testing::TempDir() + "vicinal_c_test.vic";
   EXPECT_EQ(c_files(path.c_str()), kPassed);

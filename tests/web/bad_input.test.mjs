@@ -77,7 +77,7 @@ const misplaced = [
 ];
 
 const later = [
-  { dim, ids: 'string' }, { dim, originals: 'float16' }, { dim, originals: 'float32' },
+  { dim, originals: 'float16' }, { dim, originals: 'float32' },
   { dim, partitions: 100 },
 ];
 

@@ -46,7 +46,7 @@ const kCodes: readonly (ErrorCode | 'OK')[] = [
 const kOptions: readonly string[] = [
   'an option', 'dim', 'metric', 'bits', 'originals', 'partitions', 'seed', 'k', 'certainty',
   'minScore', 'after', 'filter', 'maxBytes', 'readers', 'ids.length', 'handle', 'path', 'sample',
-  'calibrate', 'write', 'helpers',
+  'calibrate', 'write', 'helpers', 'ids',
 ];
 
 /** Options that are refused for a reason of their own, by their place above. */
@@ -57,14 +57,23 @@ const kReasons: Record<number, string> = {
   19: 'the index was calibrated after this write was made: make it again',
 };
 
+/** By number of the core's BadId. */
+const kBadIds: readonly ((row: bigint) => string)[] = [
+  () => 'an id is not a non-negative integer of the allowed range',
+  () => 'the ids of this index are numbers, not strings',
+  () => 'the ids of this index are strings, not numbers',
+  (row) => `the id of row ${row} has more than 65,535 bytes`,
+];
+
 /** As core/base/status.cpp words them; an option has its name of this language. */
 const kSentences: Record<ErrorCode, (a: bigint, b: bigint) => string> = {
   DIMENSION: (a, b) => `a vector has ${a} coordinates where ${b} were expected`,
   NOT_FINITE: (a, b) =>
     `coordinate ${b} of row ${a} is not finite or its magnitude is 1e16 or more`,
-  DUPLICATE_ID: (a) => `id ${a} is already present, or comes twice in this write`,
-  UNKNOWN_ID: (a) => `id ${a} is not present`,
-  BAD_ID: () => 'an id is not a non-negative integer of the allowed range',
+  DUPLICATE_ID: (a, b) => `${b === 0n ? `id ${a}` : `the id of row ${a}`} is already present, or`
+    + ' comes twice in this write',
+  UNKNOWN_ID: (a, b) => b === 0n ? `id ${a} is not present` : 'the id is not present',
+  BAD_ID: (a, b) => kBadIds[Number(b)]?.(a) ?? kBadIds[0]!(a),
   BAD_OPTION: (a) => kReasons[Number(a)]
     ?? `${kOptions[Number(a)] ?? kOptions[0]} is outside its documented range`,
   CORRUPT: () => 'the data is damaged: it fails its checksum or its bounds',
@@ -75,11 +84,16 @@ const kSentences: Record<ErrorCode, (a: bigint, b: bigint) => string> = {
   READ_ONLY: () => 'the index cannot be written to any more',
   CLOSED: () => 'the index or reader is closed',
   ABORTED: () => "the caller's signal stopped the operation",
-  UNSUPPORTED: (a) => `${a === 0n || !kOptions[Number(a)] ? '' : `${kOptions[Number(a)]}: `}`
-    + 'this build or platform cannot do it',
+  UNSUPPORTED: (a) => unsupportedSentence(kOptions[Number(a)]),
   WOULD_BLOCK: () => 'the operation would wait where waiting is not allowed',
   IO: (a) => `the operating system refused the operation (errno ${a})`,
 };
+
+function unsupportedSentence(option: string | undefined): string {
+  if (option === 'ids') return 'ids: an index whose ids are strings cannot be saved yet';
+  const named = option !== undefined && option !== kOptions[0];
+  return `${named ? `${option}: ` : ''}this build or platform cannot do it`;
+}
 
 function limit(inUse: bigint, most: bigint): string {
   if (most === 0n) return inUse === 0n ? '' : ` (${inUse} asked for)`;
@@ -103,9 +117,17 @@ export function readerError(status: CoreStatus): VicinalError {
     + ' close readers or snapshots');
 }
 
-/** The same of a write's outcome, which is BUSY only where old versions are too large. */
-export function writeError(status: CoreStatus): VicinalError {
+/**
+ * The same of a write's outcome, which is BUSY only where old versions are too large. `idOf` names
+ * the row of a string.
+ */
+export function writeError(status: CoreStatus, idOf: (row: number) => string): VicinalError {
   const error = statusError(status);
+  if (error.code === 'DUPLICATE_ID' && status.b !== 0n) {
+    const id = JSON.stringify(idOf(Number(status.a)));
+    return new VicinalError('DUPLICATE_ID',
+      error.message.replace(`the id of row ${status.a}`, () => `id ${id}`));
+  }
   if (error.code !== 'BUSY') return error;
   return new VicinalError('BUSY', `readers hold back too much memory of old versions`
     + ` (${status.a} of ${status.b} bytes): close snapshots, or let readers move on`);

@@ -1,5 +1,5 @@
-import { packIds, type IdKind, type IdWords } from './id_codec.js';
-import type { Id } from './types.js';
+import { countIds, packIds, type IdKind, type PackedIds } from './id_codec.js';
+import type { Id, IdList } from './types.js';
 
 /**
  * A list of the only ids that a search may return, checked and packed once. It belongs to no
@@ -11,20 +11,20 @@ import type { Id } from './types.js';
 export class Filter {
   /** Ids in the list, repeated ones counted each time. */
   readonly size: number;
-  readonly #words: IdWords;
+  readonly #words: PackedIds;
 
-  private constructor(words: IdWords) {
-    this.size = words.length / 2;
+  private constructor(words: PackedIds) {
+    this.size = countIds(words);
     this.#words = words;
   }
 
   /** @internal BAD_ID naming the position; what a throwing iterator throws. */
-  static of(ids: Iterable<Id> | ArrayLike<Id>, kind: IdKind): Filter {
+  static of(ids: IdList, kind: IdKind): Filter {
     return new Filter(packIds(ids, kind));
   }
 
   /** @internal The words of a filter or of ids given in its place. */
-  static wordsOf(filter: Filter | Iterable<Id>, kind: IdKind): IdWords {
+  static wordsOf(filter: Filter | Iterable<Id | string>, kind: IdKind): PackedIds {
     return filter instanceof Filter ? filter.#words : packIds(filter, kind, 'filter');
   }
 }

@@ -1,15 +1,15 @@
-import { unpackIds, type IdKind, type IdWords } from './id_codec.js';
+import { unpackIds, type IdKind, type PackedIds } from './id_codec.js';
 import type { Hit, Hits } from './types.js';
 
 /** A search's result as the core hands it over, copied out of its memory. */
 export interface FoundRows {
-  readonly ids: IdWords;
+  readonly ids: PackedIds;
   readonly scores: Float32Array;
   readonly sequence: number;
 }
 
 class HitList implements Hits {
-  readonly ids: Float64Array | BigUint64Array;
+  readonly ids: Float64Array | BigUint64Array | string[];
   readonly scores: Float32Array;
   readonly sequence: number;
   readonly reranked = false;

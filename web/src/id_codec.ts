@@ -1,18 +1,36 @@
-// Ids between JavaScript and the core, where each is a u64: two u32 words, the low one first.
+// Ids between JavaScript and the core, where each is a u64: two u32 words, the low one first. Ids
+// that are strings: string_ids.ts.
 //
 // I1: packing copies; nothing of the caller's is kept or looked at again.
 import { VicinalError } from './errors.js';
+import { packStrings, sliceStrings, unpackStrings, type StringIds } from './string_ids.js';
 import type { Id } from './types.js';
 
-export type IdKind = 'number' | 'bigint';
+type NumberKind = 'number' | 'bigint';
+export type IdKind = NumberKind | 'string';
 
 /** Ids as words; twice as many words as ids. */
 export type IdWords = Uint32Array<ArrayBuffer>;
 
+/** Ids as the core takes them, of the index's kind. */
+export type PackedIds = IdWords | StringIds;
+
+export function isStrings(ids: PackedIds): ids is StringIds {
+  return 'ends' in ids;
+}
+
+export function countIds(ids: PackedIds): number {
+  return isStrings(ids) ? ids.ends.length : ids.length / 2;
+}
+
+export function sliceIds(ids: PackedIds, begin: number, end: number): PackedIds {
+  return isStrings(ids) ? sliceStrings(ids, begin, end) : ids.subarray(2 * begin, 2 * end);
+}
+
 const kWord = 0x1_0000_0000;
 /** Ids are counted in 32 bits. */
 const kCountMax = kWord - 1;
-const kBigLimit: Record<IdKind, bigint> = {
+const kBigLimit: Record<NumberKind, bigint> = {
   number: BigInt(Number.MAX_SAFE_INTEGER),
   bigint: 0xffff_ffff_ffff_ffffn,
 };
@@ -27,7 +45,7 @@ function badId(value: unknown, position: number | undefined): VicinalError {
 }
 
 function writeId(
-  words: IdWords, at: number, value: unknown, kind: IdKind, position?: number,
+  words: IdWords, at: number, value: unknown, kind: NumberKind, position?: number,
 ): void {
   if (typeof value === 'number') {
     if (!Number.isSafeInteger(value) || value < 0) throw badId(value, position);
@@ -43,7 +61,8 @@ function writeId(
 }
 
 /** One id. BAD_ID. */
-export function packId(id: unknown, kind: IdKind): IdWords {
+export function packId(id: unknown, kind: IdKind): PackedIds {
+  if (kind === 'string') return packStrings([id]);
   const words = new Uint32Array(2);
   writeId(words, 0, id, kind);
   return words;
@@ -53,10 +72,11 @@ export function packId(id: unknown, kind: IdKind): IdWords {
  * Ids in their order. BAD_ID naming the position, BAD_OPTION for what is no list, by the name that
  * the caller knows it under, FULL.
  */
-export function packIds(ids: unknown, kind: IdKind, name = 'ids'): IdWords {
+export function packIds(ids: unknown, kind: IdKind, name = 'ids'): PackedIds {
   const list = toArrayLike(ids, name);
   const count = list.length;  // once: a second look may find another number
   if (!isLength(count)) throw notAList(name);
+  if (kind === 'string') return packStrings(list, count);
   const words = allocateWords(count);
   for (let i = 0; i < count; ++i) writeId(words, 2 * i, list[i], kind, i);
   return words;
@@ -104,8 +124,11 @@ export function throwIfDetached(view: ArrayBufferView, what: string): void {
   }
 }
 
-/** The ids of words that nobody else uses, in the form that results carry. */
-export function unpackIds(words: IdWords, kind: IdKind): Float64Array | BigUint64Array {
+/** Ids that nobody else uses, in the form that results carry. */
+export function unpackIds(
+  words: PackedIds, kind: IdKind,
+): Float64Array | BigUint64Array | string[] {
+  if (isStrings(words)) return unpackStrings(words);
   const count = words.length / 2;
   if (kind === 'bigint') return new BigUint64Array(words.buffer, words.byteOffset, count);
   const ids = new Float64Array(count);

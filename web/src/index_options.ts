@@ -124,8 +124,7 @@ export function checkIndexOptions(options: IndexOptions): IndexShape {
 }
 
 function checkIds(ids: unknown): asserts ids is IdKind {
-  if (ids === 'string') throw unsupported("ids: 'string'");
-  if (ids !== 'number' && ids !== 'bigint') {
+  if (ids !== 'number' && ids !== 'bigint' && ids !== 'string') {
     throw badOption('ids', ids, "'number', 'bigint' or 'string'");
   }
 }
@@ -146,6 +145,7 @@ export function checkOpenOptions(options: OpenOptions): OpenPlan {
   const shape = create === undefined ? undefined : checkIndexOptions(create);
   const ids: unknown = options.ids ?? shape?.ids ?? 'number';
   checkIds(ids);
+  if (ids === 'string') throw unsupported("ids: 'string' of a file");
   if (shape && shape.ids !== ids && create?.ids !== undefined) {
     throw badOption('ids', ids, `as in create, '${shape.ids}'`);
   }

@@ -2,7 +2,7 @@
 // out holds plain numbers and arrays of ours.
 import { unsupported } from './errors.js';
 import { Filter } from './filter.js';
-import { packId, type IdKind, type IdWords } from './id_codec.js';
+import { packId, type IdKind, type PackedIds } from './id_codec.js';
 import { badOption } from './index_options.js';
 import type { Hit, SearchOptions } from './types.js';
 
@@ -13,10 +13,11 @@ export interface SearchRequest {
   readonly minScore: number;
   readonly certainty: number;
   /** Undefined: every row may appear. */
-  readonly filter: IdWords | undefined;
+  readonly filter: PackedIds | undefined;
   /** Whether the words are a Filter's, which come again: worth compiling. */
   readonly prepared: boolean;
-  readonly after: { readonly score: number; readonly id: IdWords } | undefined;
+  /** Without an id: rows of the score come, too. */
+  readonly after: { readonly score: number; readonly id: PackedIds | undefined } | undefined;
   /** 0: any version will do. */
   readonly minSequence: number;
 }
@@ -72,8 +73,8 @@ function checkAfter(after: Hit | undefined, kind: IdKind): SearchRequest['after'
   const score = checkNumber('after.score', after.score, -Infinity);
   const ceiling = floatCeil(score);
   if (ceiling === score) return { score, id };
-  // No row has exactly this score: every row of a lesser score comes after it, of an equal one
-  // none.
+  if (kind === 'string') return { score: -floatCeil(-score), id: undefined };
+  // No row has exactly this score: every row of a lesser score comes after it.
   return { score: ceiling, id: new Uint32Array([0xffff_ffff, 0xffff_ffff]) };
 }
 

@@ -4,6 +4,9 @@ import type { Filter } from './filter.js';
 /** A row's name: a safe non-negative integer as number, or 0 <= id < 2^64 as bigint. */
 export type Id = number | bigint;
 
+/** Ids of an index's kind: of one with `ids: 'string'` strings. */
+export type IdList = Iterable<Id | string> | ArrayLike<Id> | ArrayLike<string>;
+
 /** The coordinates of one vector; its length is the index's `dim`. */
 export type Vector = Float32Array | Float64Array | ArrayLike<number>;
 
@@ -27,8 +30,10 @@ export interface IndexOptions {
   /** Default 'auto'. Both words mean a flat index here; a number is UNSUPPORTED in this version. */
   partitions?: 'auto' | 'none' | number;
   /**
-   * The kind of id that results carry. Default 'number'; 'string' is UNSUPPORTED in this version.
-   * Both kinds take numbers and bigints in, as far as the kind can hold them.
+   * The kind of id that results carry. Default 'number'. 'number' and 'bigint' take both in, as far
+   * as the kind can hold them. 'string' takes strings of up to 65,535 bytes of UTF-8, the empty one
+   * included, without lone surrogates, and nothing else; such an index cannot be saved in this
+   * version.
    */
   ids?: 'number' | 'bigint' | 'string';
   /** Seed of the rotation, 0 <= seed < 2^64. Default 0. */
@@ -160,7 +165,7 @@ export interface SearchOptions {
   /** Rows wanted, an integer >= 0, default 10. More than there are: all of them. */
   k?: number;
   /** Only these rows may appear. Unknown ids are ignored; none allowed means none found. */
-  filter?: Filter | Iterable<Id>;
+  filter?: Filter | Iterable<Id> | Iterable<string>;
   /** Candidates to re-rank from originals. Only 0 until originals exist; more is UNSUPPORTED. */
   rerank?: number;
   /** Only rows with at least this score. */
@@ -175,7 +180,10 @@ export interface SearchOptions {
   certainty?: number;
   /** WOULD_BLOCK when the version that answers is older than this one. */
   minSequence?: number;
-  /** Only rows that come after this hit in result order: the next page. */
+  /**
+   * Only rows that come after this hit in result order: the next page. Of a string that is gone
+   * meanwhile its place among rows of the same score is not known: all of these come again.
+   */
   after?: Hit;
 }
 
@@ -183,7 +191,10 @@ export interface AsyncSearchOptions extends SearchOptions {
   signal?: AbortSignal;
 }
 
-/** What a search found, best first; equal scores by ascending id. A copy: it never changes. */
+/**
+ * What a search found, best first; equal scores by ascending id, with strings by age. A copy: it
+ * never changes.
+ */
 export interface Hits extends Iterable<Hit> {
   readonly length: number;
   readonly ids: Float64Array | BigUint64Array | string[];
@@ -205,6 +216,8 @@ export interface Stats {
     /** Codes, factors and ids. */
     readonly segments: number;
     readonly idTable: number;
+    /** Ids that are strings, of removed rows, too, until their memory is reused. */
+    readonly strings: number;
     readonly versions: number;
     /** Waiting for a reader to move on. */
     readonly retired: number;
@@ -254,9 +267,9 @@ export interface Reader extends Disposable {
   search(query: Vector, options?: SearchOptions): Hits;
   searchBatch(queries: Queries, options?: SearchOptions): Hits[];
   searchAsync(query: Vector, options?: AsyncSearchOptions): Promise<Hits>;
-  has(id: Id): boolean;
-  get(id: Id): Float32Array | undefined;
-  filter(ids: Iterable<Id> | ArrayLike<Id>): Filter;
+  has(id: Id | string): boolean;
+  get(id: Id | string): Float32Array | undefined;
+  filter(ids: IdList): Filter;
   snapshot(): Snapshot;
   stats(): Stats;
   close(): Promise<void>;

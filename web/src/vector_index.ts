@@ -4,7 +4,7 @@ import { attachHome, openHome } from './backend/open_home.js';
 import { kAbiVersion } from './backend/blocks.js';
 import type { HeapHandle } from './backend/thread_instance.js';
 import { VicinalError, abortable, throwIfAborted, unsupported } from './errors.js';
-import { packIds, type IdWords } from './id_codec.js';
+import { countIds, packIds, type PackedIds } from './id_codec.js';
 import type { ByteSource } from './files/byte_source.js';
 import { MemorySink, saveTo, type ByteSink } from './files/byte_sink.js';
 import { loadIndex } from './files/load_index.js';
@@ -236,7 +236,7 @@ export class VectorIndex extends IndexReader {
     if (shape.metric === 'ip') throw unsupported("calibrate for metric 'ip'");
     const { rows, count } = flatRows(sample, shape.dim, 'sample');
     const write: Write = {
-      kind: 'calibrate', count, partCount: count, ids: kNoIds, rows, ...checked,
+      kind: 'calibrate', count, partCount: Infinity, ids: kNoIds, rows, ...checked,
     };
     return toReceipt(await queue.add(write));
   }
@@ -349,16 +349,16 @@ export class VectorIndex extends IndexReader {
     this.#check();
     const checked = checkWriteOptions(options);
     const words = packIds(ids, shape.ids);
-    const rows = rowSource(vectors, words.length / 2, shape.dim);
+    const rows = rowSource(vectors, countIds(words), shape.dim);
     return this.#write(kind, words, rows, checked);
   }
 
   async #write(
-    kind: MessageKind, ids: IdWords, rows: RowSource | undefined, options: CheckedOptions,
+    kind: MessageKind, ids: PackedIds, rows: RowSource | undefined, options: CheckedOptions,
   ): Promise<Receipt> {
-    if (ids.length > 0 || kind === 'clear' || kind === 'compact') {
-      const count = ids.length / 2;
-      const partCount = options.atomic ? count : partOf(kind, this.#parts.shape.dim);
+    const count = countIds(ids);
+    if (count > 0 || kind === 'clear' || kind === 'compact') {
+      const partCount = options.atomic ? Infinity : partOf(kind, this.#parts.shape.dim);
       return toReceipt(
         await this.#parts.queue.add({ kind, count, partCount, ids, rows, ...options }));
     }
@@ -367,7 +367,7 @@ export class VectorIndex extends IndexReader {
   }
 }
 
-const kNoIds: IdWords = new Uint32Array(0);
+const kNoIds: PackedIds = new Uint32Array(0);
 
 /** A part's rows as they come, or a removal's ids with what undoing it takes. */
 const kPartBytes = 2 ** 22;

@@ -86,7 +86,7 @@ struct SearchOptions {
   // Only rows that come after this hit in result order: the next page.
   std::optional<Hit> after;
   // The same where ids are strings. Of a row that is gone meanwhile the place among rows of the
-  // same score is not known: all of these come again.
+  // same score is not known: all of these come again. So do they where the id has no data().
   std::optional<StringHit> string_after;
   // Standard deviations of the skip test, >= 0; infinity scores every row in full.
   float certainty = 3.0f;

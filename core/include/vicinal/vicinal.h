@@ -3,7 +3,8 @@
  * Thread safety: an index from any thread; a reader from one thread at a time; a message from the
  * thread that made it; a filter from one thread at a time. Every handle is freed by its own
  * function, once; a reader and a filter keep their index alive.
- * Strings are UTF-8 and end in zero. Nothing throws. */
+ * Texts of this interface are UTF-8 and end in zero; ids that are strings are any bytes with a
+ * length. Nothing throws. */
 #pragma once
 
 #include <stddef.h>
@@ -56,6 +57,18 @@ typedef enum vicinal_message_kind {
   VICINAL_COMPACT = 5
 } vicinal_message_kind;
 
+/* What names a row, chosen once for an index. Functions and fields of the other kind are BAD_ID. */
+typedef enum vicinal_id_kind {
+  VICINAL_NUMBER_IDS = 0,
+  VICINAL_STRING_IDS = 1
+} vicinal_id_kind;
+
+/* An id of an index with VICINAL_STRING_IDS: up to 65535 bytes, compared as they are. */
+typedef struct vicinal_string {
+  const char* data;
+  size_t bytes;
+} vicinal_string;
+
 /* What a call came to; `a` and `b` as status.hpp says for each code. */
 typedef struct vicinal_status {
   uint32_t code;
@@ -73,7 +86,7 @@ typedef struct vicinal_index_options {
   uint32_t metric;             /* vicinal_metric */
   uint32_t bits;               /* 1, 2, 3, 4, 8 */
   uint32_t originals;          /* 0: none */
-  uint32_t reserved;
+  uint32_t id_kind;            /* vicinal_id_kind */
   uint64_t seed;
   uint64_t memory_bytes_max;   /* 0: no limit */
   uint64_t retired_bytes_max;  /* 0: the default */
@@ -92,6 +105,8 @@ typedef struct vicinal_search_options {
   uint64_t after_id;
   uint64_t min_sequence;       /* an older version is WOULD_BLOCK(its sequence, this one) */
   vicinal_filter* filter;      /* or null; one of this index, not together with `filtered` */
+  const vicinal_string* filter_strings;  /* strings: in place of filter_ids */
+  vicinal_string after_string;           /* strings: in place of after_id */
 } vicinal_search_options;
 
 typedef struct vicinal_open_options {
@@ -110,7 +125,8 @@ typedef struct vicinal_receipt {
   uint64_t count;
 } vicinal_receipt;
 
-/* Best first. The arrays lie in the reader and are valid until its next call. */
+/* Best first. The arrays lie in the reader and are valid until its next call. Where ids are
+ * strings `ids` is null, and the i-th is `text` from text_offsets[i] to text_offsets[i + 1]. */
 typedef struct vicinal_hits {
   const uint64_t* ids;
   const float* scores;
@@ -118,7 +134,8 @@ typedef struct vicinal_hits {
   uint64_t sequence;
   uint64_t rows_estimated;
   uint64_t rows_scored;
-  uint64_t reserved[2];        /* 0 */
+  const char* text;            /* null where ids are numbers */
+  const uint64_t* text_offsets;
 } vicinal_hits;
 
 /* struct_size is the caller's sizeof: no more than that is written. Less than 8 is BAD_OPTION. */
@@ -149,6 +166,7 @@ typedef struct vicinal_stats {
   uint64_t searches_shared;    /* searches that asked helpers, ever */
   uint64_t chunks_helped;      /* parts of them that helpers did, ever */
   uint64_t leaked_bytes;       /* lost with those writers; not part of total_bytes */
+  uint64_t string_bytes;       /* ids that are strings; part of total_bytes */
 } vicinal_stats;
 
 uint32_t vicinal_abi_version(void);
@@ -192,6 +210,11 @@ vicinal_status vicinal_index_write(vicinal_index* index, uint32_t kind, const ui
                                    const float* rows, uint64_t count,
                                    const vicinal_write_options* options,
                                    vicinal_receipt* receipt);
+/* The same where ids are strings, of which copies are made. DUPLICATE_ID(row, 1). */
+vicinal_status vicinal_index_write_strings(vicinal_index* index, uint32_t kind,
+                                           const vicinal_string* ids, const float* rows,
+                                           uint64_t count, const vicinal_write_options* options,
+                                           vicinal_receipt* receipt);
 vicinal_status vicinal_index_clear(vicinal_index* index, vicinal_receipt* receipt);
 /* `sample`: count * dim floats, at least 32 rows, of the kind that will be added. From now on rows
  * are measured from its centre, which raises recall where vectors do not lie around zero. Only
@@ -210,6 +233,13 @@ vicinal_status vicinal_index_set_helpers(vicinal_index* index, uint32_t count);
 vicinal_message* vicinal_message_create(vicinal_index* index, uint32_t kind, uint64_t count,
                                         vicinal_status* status);
 uint64_t* vicinal_message_ids(vicinal_message* message);
+/* Where ids are strings: with room for `text_bytes` of all ids together, to be filled in one after
+ * the other; and for `count` numbers, where each ends. */
+vicinal_message* vicinal_message_create_strings(vicinal_index* index, uint32_t kind,
+                                                uint64_t count, uint64_t text_bytes,
+                                                vicinal_status* status);
+char* vicinal_message_text(vicinal_message* message);
+uint32_t* vicinal_message_string_ends(vicinal_message* message);
 /* Room for *rows vectors of dim floats, 64-byte aligned; null for kinds without rows. The rows of
  * VICINAL_CALIBRATE are those of the sample; it has no ids. */
 float* vicinal_message_staging(vicinal_message* message, uint32_t* rows);
@@ -244,9 +274,12 @@ vicinal_status vicinal_reader_search_batch(vicinal_reader* reader, const float* 
                                            const vicinal_search_options* options,
                                            vicinal_hits* hits);
 vicinal_status vicinal_reader_has(vicinal_reader* reader, uint64_t id, int* found);
+vicinal_status vicinal_reader_has_string(vicinal_reader* reader, vicinal_string id, int* found);
 /* `vector`: dim floats; UNKNOWN_ID. */
 vicinal_status vicinal_reader_get(vicinal_reader* reader, uint64_t id, float* vector,
                                   uint32_t dim);
+vicinal_status vicinal_reader_get_string(vicinal_reader* reader, vicinal_string id, float* vector,
+                                         uint32_t dim);
 /* Live rows, and the sequence of the version that has them (may be null). */
 vicinal_status vicinal_reader_count(vicinal_reader* reader, uint64_t* rows, uint64_t* sequence);
 
@@ -254,6 +287,8 @@ vicinal_status vicinal_reader_count(vicinal_reader* reader, uint64_t* rows, uint
  * every reader of the index, and kept up to date. Or null with the reason in `status`. */
 vicinal_filter* vicinal_filter_create(vicinal_reader* reader, const uint64_t* ids, uint64_t count,
                                       vicinal_status* status);
+vicinal_filter* vicinal_filter_create_strings(vicinal_reader* reader, const vicinal_string* ids,
+                                              uint64_t count, vicinal_status* status);
 /* Different ids in the list, known to the index or not. */
 uint64_t vicinal_filter_size(const vicinal_filter* filter);
 void vicinal_filter_free(vicinal_filter* filter);

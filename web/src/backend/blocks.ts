@@ -4,25 +4,25 @@
 //     every name and every offset when a module is loaded.
 import { VicinalError } from '../errors.js';
 
-export const kAbiVersion = 7;
+export const kAbiVersion = 8;
 
 export const kStatus = { code: 0, a: 8, b: 16, bytes: 24 } as const;
 
 export const kOptions = {
   dim: 0, metric: 4, bits: 8, originals: 12, seed: 16, memoryBytesMax: 24, retiredBytesMax: 32,
-  bytes: 40,
+  ids: 40, bytes: 48,
 } as const;
 
 export const kMessage = {
   status: 0, sequence: 24, affected: 32, ids: 40, staging: 44, stagingRows: 48, count: 52, done: 56,
-  bytes: 64,
+  stringEnds: 60, text: 64, bytes: 72,
 } as const;
 
 export const kReader = {
   status: 0, id: 24, afterId: 32, afterScore: 40, hasAfter: 44, k: 48, minScore: 52, certainty: 56,
   filtered: 60, filterCount: 64, hitCount: 68, hitIds: 72, hitScores: 76, sequence: 80, rows: 88,
   rowsEstimated: 96, rowsScored: 104, query: 112, found: 116, filter: 120, batchEnds: 124,
-  bytes: 128,
+  strings: 128, hitText: 132, hitTextOffsets: 136, bytes: 144,
 } as const;
 
 export const kStats = {
@@ -30,7 +30,7 @@ export const kStats = {
   retiredBytes: 48, sharedBytes: 56, totalBytes: 64, oldestSequence: 72, segments: 80, readers: 84,
   readersMax: 88, oldestSlot: 92, ringDepth: 96, dim: 100, bits: 104, metric: 108, kernel: 112,
   calibrated: 116, slotsRetired: 120, writersReplaced: 124, leakedBytes: 128, searchesShared: 136,
-  chunksHelped: 144, helpers: 152, bytes: 160,
+  chunksHelped: 144, helpers: 152, stringBytes: 160, bytes: 168,
 } as const;
 
 export const kSave = {

@@ -6,7 +6,7 @@
 // I2: errors of the world are thrown as VicinalError; a view, a handle or a number never means one.
 import type { CoreStatus } from '../errors.js';
 import type { FoundRows } from '../hits.js';
-import type { IdWords } from '../id_codec.js';
+import type { PackedIds } from '../id_codec.js';
 import type { IndexShape } from '../index_options.js';
 import type { SearchRequest } from '../search_options.js';
 import type { kMessageKinds } from './blocks.js';
@@ -33,6 +33,7 @@ export interface CoreStats {
   readonly sequence: number;
   readonly segmentBytes: number;
   readonly idTableBytes: number;
+  readonly stringBytes: number;
   readonly versionBytes: number;
   readonly retiredBytes: number;
   readonly sharedBytes: number;
@@ -80,7 +81,7 @@ export interface CoreBackend {
   pump(index: Handle, budgetUs: number): number;
 
   /** `count` rows or ids; of a sample's rows there are no ids. */
-  createMessage(index: Handle, kind: MessageKind, count: number, ids: IdWords): Handle;
+  createMessage(index: Handle, kind: MessageKind, count: number, ids: PackedIds): Handle;
   /** Rows that can be encoded at once, at least 1. */
   stagingRows(message: Handle): number;
   /** Room for at least stagingRows * dim coordinates: fill it, then encode. */
@@ -118,7 +119,7 @@ export interface CoreBackend {
    * Ids for searches of this reader that name the result in place of their request's filter. It
    * ends with the reader, or when it is released.
    */
-  compileFilter(reader: Handle, ids: IdWords): Handle;
+  compileFilter(reader: Handle, ids: PackedIds): Handle;
   releaseFilter(reader: Handle, compiled: Handle): void;
   search(
     reader: Handle, query: ArrayLike<number>, request: SearchRequest, compiled?: Handle,
@@ -128,8 +129,8 @@ export interface CoreBackend {
     reader: Handle, queries: ArrayLike<number>, count: number, request: SearchRequest,
     compiled?: Handle,
   ): FoundRows[];
-  has(reader: Handle, id: IdWords): boolean;
-  get(reader: Handle, id: IdWords, dim: number): Float32Array | undefined;
+  has(reader: Handle, id: PackedIds): boolean;
+  get(reader: Handle, id: PackedIds, dim: number): Float32Array | undefined;
   refresh(reader: Handle): { rows: number; sequence: number };
 
   /** The file of the version that `reader` sees now, which is kept until releaseSave. */

@@ -8,8 +8,9 @@ import {
   VicinalError, queryError, readerError, rowError, statusError, type CoreStatus,
 } from '../errors.js';
 import type { FoundRows } from '../hits.js';
-import type { IdWords } from '../id_codec.js';
+import { countIds, isStrings, type IdWords, type PackedIds } from '../id_codec.js';
 import { kMetrics, type IndexShape } from '../index_options.js';
+import type { StringIds } from '../string_ids.js';
 import type { SearchRequest } from '../search_options.js';
 import {
   checkAbi, kLoad, kMessage, kMessageKinds, kOptions, kReader, kSave, kStats, kStatus,
@@ -35,6 +36,7 @@ export class WasmBackend implements CoreBackend {
   #buffer: ArrayBufferLike | undefined;
   #words = new Uint32Array(0);
   #floats = new Float32Array(0);
+  #bytes = new Uint8Array(0);
 
   /** VERSION when the module is another version's; FULL. */
   constructor(core: CoreExports, memory: () => ArrayBufferLike, threads: boolean) {
@@ -70,6 +72,7 @@ export class WasmBackend implements CoreBackend {
     this.#set(at + kOptions.bits, shape.bits);
     this.#set(at + kOptions.seed, Number(shape.seed & 0xffff_ffffn));
     this.#set(at + kOptions.seed + 4, Number(shape.seed >> 32n));
+    this.#set(at + kOptions.ids, shape.ids === 'string' ? 1 : 0);
     return this.#made(this.#core.vic_index_create(at, at + kScratchStatus));
   }
 
@@ -99,6 +102,7 @@ export class WasmBackend implements CoreBackend {
       sequence: wide(kStats.sequence),
       segmentBytes: wide(kStats.segmentBytes),
       idTableBytes: wide(kStats.idTableBytes),
+      stringBytes: wide(kStats.stringBytes),
       versionBytes: wide(kStats.versionBytes),
       retiredBytes: wide(kStats.retiredBytes),
       sharedBytes: wide(kStats.sharedBytes),
@@ -144,11 +148,17 @@ export class WasmBackend implements CoreBackend {
     return this.#core.vic_index_pump(index, budgetUs) >>> 0;
   }
 
-  createMessage(index: Handle, kind: MessageKind, count: number, ids: IdWords): Handle {
+  createMessage(index: Handle, kind: MessageKind, count: number, ids: PackedIds): Handle {
+    const textBytes = isStrings(ids) ? ids.text.length : 0;
     const message = this.#made(this.#core.vic_message_create(
-      index, kMessageKinds[kind], count, this.#scratch + kScratchStatus));
+      index, kMessageKinds[kind], count, textBytes, this.#scratch + kScratchStatus));
     this.#look();
-    if (ids.length > 0) this.#words.set(ids, this.#get(message + kMessage.ids) >>> 2);
+    if (isStrings(ids)) {
+      this.#words.set(ids.ends, this.#get(message + kMessage.stringEnds) >>> 2);
+      this.#bytes.set(ids.text, this.#get(message + kMessage.text));
+    } else if (ids.length > 0) {
+      this.#words.set(ids, this.#get(message + kMessage.ids) >>> 2);
+    }
     return message;
   }
 
@@ -222,9 +232,10 @@ export class WasmBackend implements CoreBackend {
     this.#core.vic_reader_close(reader);
   }
 
-  compileFilter(reader: Handle, ids: IdWords): Handle {
-    this.#putIds(reader, ids);
-    const compiled = this.#core.vic_reader_filter_create(reader, ids.length / 2) >>> 0;
+  compileFilter(reader: Handle, ids: PackedIds): Handle {
+    if (isStrings(ids)) this.#putStrings(reader, [ids]);
+    else this.#putIds(reader, ids);
+    const compiled = this.#core.vic_reader_filter_create(reader, countIds(ids)) >>> 0;
     if (compiled === 0) throw statusError(this.#status(reader + kReader.status));
     return compiled;
   }
@@ -275,16 +286,14 @@ export class WasmBackend implements CoreBackend {
     }
   }
 
-  has(reader: Handle, id: IdWords): boolean {
-    this.#look();
-    this.#words.set(id, (reader + kReader.id) >>> 2);
+  has(reader: Handle, id: PackedIds): boolean {
+    this.#putId(reader, id);
     this.#check(reader, this.#core.vic_reader_has(reader));
     return this.#get(reader + kReader.found) !== 0;
   }
 
-  get(reader: Handle, id: IdWords, dim: number): Float32Array | undefined {
-    this.#look();
-    this.#words.set(id, (reader + kReader.id) >>> 2);
+  get(reader: Handle, id: PackedIds, dim: number): Float32Array | undefined {
+    this.#putId(reader, id);
     this.#check(reader, this.#core.vic_reader_get(reader));
     if (this.#get(reader + kReader.found) === 0) return undefined;
     const begin = this.#get(reader + kReader.query) >>> 2;
@@ -374,18 +383,55 @@ export class WasmBackend implements CoreBackend {
   #putRequest(reader: Handle, request: SearchRequest, compiled: Handle): void {
     const { after } = request;
     const filter = compiled === 0 ? request.filter : undefined;
-    if (filter !== undefined) this.#putIds(reader, filter);
+    const lists: StringIds[] = [];
+    if (filter !== undefined && isStrings(filter)) lists.push(filter);
+    else if (filter !== undefined) this.#putIds(reader, filter);
+    if (after?.id && isStrings(after.id)) lists.push(after.id);
     this.#look();
+    this.#set(reader + kReader.strings, after && !after.id ? 1 : 0);
+    if (lists.length > 0) this.#putStrings(reader, lists);
     this.#set(reader + kReader.filtered, filter === undefined ? 0 : 1);
-    this.#set(reader + kReader.filterCount, filter === undefined ? 0 : filter.length / 2);
+    this.#set(reader + kReader.filterCount, filter === undefined ? 0 : countIds(filter));
     this.#set(reader + kReader.filter, compiled);
     this.#set(reader + kReader.k, request.k);
     this.#setFloat(reader + kReader.minScore, request.minScore);
     this.#setFloat(reader + kReader.certainty, request.certainty);
-    this.#set(reader + kReader.hasAfter, after ? 1 : 0);
+    this.#set(reader + kReader.hasAfter, after ? after.id ? 1 : 2 : 0);
     if (after) {
       this.#setFloat(reader + kReader.afterScore, after.score);
-      this.#words.set(after.id, (reader + kReader.afterId) >>> 2);
+      if (after.id && !isStrings(after.id)) {
+        this.#words.set(after.id, (reader + kReader.afterId) >>> 2);
+      }
+    }
+  }
+
+  /** For has and get. */
+  #putId(reader: Handle, id: PackedIds): void {
+    this.#look();
+    if (isStrings(id)) return this.#putStrings(reader, [id]);
+    this.#set(reader + kReader.strings, 0);
+    this.#words.set(id, (reader + kReader.id) >>> 2);
+  }
+
+  /** Into the reader's string buffer, one list behind the other. FULL. */
+  #putStrings(reader: Handle, lists: readonly StringIds[]): void {
+    let count = 0;
+    let bytes = 0;
+    for (const { ends, text } of lists) {
+      count += ends.length;
+      bytes += text.length;
+    }
+    const buffer = this.#core.vic_reader_string_buffer(reader, count, bytes) >>> 0;
+    if (buffer === 0) throw new VicinalError('FULL', `no memory for a list of ${count} ids`);
+    this.#look();
+    this.#set(reader + kReader.strings, 1);
+    let at = buffer >>> 2;
+    let end = 0;
+    for (const { ends, text } of lists) {
+      const before = end;
+      for (const own of ends) this.#words[at++] = before + own;
+      this.#bytes.set(text, buffer + 4 * count + before);
+      end += text.length;
     }
   }
 
@@ -403,11 +449,25 @@ export class WasmBackend implements CoreBackend {
   #found(reader: Handle, begin: number, end: number, sequence: number): FoundRows {
     const ids = this.#get(reader + kReader.hitIds) >>> 2;
     const scores = this.#get(reader + kReader.hitScores) >>> 2;
+    const strings = this.#get(reader + kReader.hitTextOffsets);
     return {
-      ids: new Uint32Array(this.#words.subarray(ids + 2 * begin, ids + 2 * end)),
+      ids: strings !== 0
+        ? this.#foundStrings(reader, strings >>> 2, begin, end)
+        : new Uint32Array(this.#words.subarray(ids + 2 * begin, ids + 2 * end)),
       scores: new Float32Array(this.#floats.subarray(scores + begin, scores + end)),
       sequence,
     };
+  }
+
+  /** The same of rows with strings, whose places are u64 from the word `offsets` on. */
+  #foundStrings(reader: Handle, offsets: number, begin: number, end: number): StringIds {
+    const from = this.#words[offsets + 2 * begin]!;
+    const ends = new Uint32Array(end - begin);
+    for (let i = 0; i < ends.length; ++i) {
+      ends[i] = this.#words[offsets + 2 * (begin + i + 1)]! - from;
+    }
+    const at = this.#get(reader + kReader.hitText) + from;
+    return { ends, text: new Uint8Array(this.#bytes.subarray(at, at + (ends.at(-1) ?? 0))) };
   }
 
   /** The views, of the buffer as it is now. */
@@ -417,6 +477,7 @@ export class WasmBackend implements CoreBackend {
     this.#buffer = buffer;
     this.#words = new Uint32Array(buffer as ArrayBuffer);
     this.#floats = new Float32Array(buffer as ArrayBuffer);
+    this.#bytes = new Uint8Array(buffer as ArrayBuffer);
   }
 
   #get(address: number): number {

@@ -5,7 +5,7 @@
 // I2: a filter is known by its words, which a Filter never changes and gives to nobody else.
 import type { CoreBackend, Handle } from '../backend/core_backend.js';
 import { VicinalError } from '../errors.js';
-import type { IdWords } from '../id_codec.js';
+import type { PackedIds } from '../id_codec.js';
 import type { SearchRequest } from '../search_options.js';
 
 export const kCompiledMax = 8;
@@ -13,7 +13,7 @@ export const kCompiledMax = 8;
 export class CompiledFilters {
   readonly #backend: CoreBackend;
   /** The one used last is the last. */
-  readonly #compiled = new Map<IdWords, Handle>();
+  readonly #compiled = new Map<PackedIds, Handle>();
 
   constructor(backend: CoreBackend) {
     this.#backend = backend;
@@ -29,7 +29,7 @@ export class CompiledFilters {
     return compiled;
   }
 
-  #compile(reader: Handle, filter: IdWords): Handle {
+  #compile(reader: Handle, filter: PackedIds): Handle {
     this.#release(reader, this.#compiled.size - kCompiledMax + 1);
     try {
       return this.#backend.compileFilter(reader, filter);

@@ -17,7 +17,8 @@ import { checkSignal, type IndexShape } from '../index_options.js';
 import { canShare } from '../platform/environment.js';
 import { checkSearchOptions, type SearchRequest } from '../search_options.js';
 import type {
-  AsyncSearchOptions, Hits, Id, Metric, Queries, Reader, SearchOptions, Snapshot, Stats, Vector,
+  AsyncSearchOptions, Hits, Id, IdList, Metric, Queries, Reader, SearchOptions, Snapshot, Stats,
+  Vector,
 } from '../types.js';
 import { queryVector, queryVectors } from '../vector_input.js';
 import { CompiledFilters } from './compiled_filters.js';
@@ -143,12 +144,12 @@ export class IndexReader implements Reader, AsyncDisposable {
   }
 
   /** Whether a row has this id. BAD_ID, CLOSED. */
-  has(id: Id): boolean {
+  has(id: Id | string): boolean {
     return this.#backend.has(this.#handle(), packId(id, this.#parts.shape.ids));
   }
 
   /** The vector that the row's code stands for, dim numbers; undefined without such a row. */
-  get(id: Id): Float32Array | undefined {
+  get(id: Id | string): Float32Array | undefined {
     const { dim, ids } = this.#parts.shape;
     return this.#backend.get(this.#handle(), packId(id, ids), dim);
   }
@@ -157,7 +158,7 @@ export class IndexReader implements Reader, AsyncDisposable {
    * Checks and packs a list of ids for the `filter` of many searches, of any reader. BAD_ID naming
    * the position.
    */
-  filter(ids: Iterable<Id> | ArrayLike<Id>): Filter {
+  filter(ids: IdList): Filter {
     this.#handle();
     return Filter.of(ids, this.#parts.shape.ids);
   }
@@ -185,6 +186,7 @@ export class IndexReader implements Reader, AsyncDisposable {
       dead: found.dead,
       bytes: {
         segments: found.segmentBytes, idTable: found.idTableBytes, versions: found.versionBytes,
+        strings: found.stringBytes,
         retired: found.retiredBytes, shared: found.sharedBytes, total: found.totalBytes,
         leaked: found.leakedBytes,
       },

@@ -20,21 +20,24 @@ import {
 } from '../errors.js';
 import type { CoreBackend, Handle, MessageKind, MessageOutcome } from '../backend/core_backend.js';
 import type { Applier, Encoder } from '../backend/home.js';
-import type { IdWords } from '../id_codec.js';
+import { isStrings, sliceIds, type PackedIds } from '../id_codec.js';
 import { yieldToLoop } from '../platform/environment.js';
+import { sliceStrings, stringsWithin, unpackStrings } from '../string_ids.js';
 import type { WriteOptions } from '../types.js';
 import type { RowSource } from '../vector_input.js';
 import { LentRows, type Filled, type Filling } from './lent_rows.js';
 
 const kSliceMs = 3;
+/** Of a part's strings. */
+const kPartTextBytes = 2 ** 22;
 
 /** One write, its input checked. */
 export interface Write {
   readonly kind: MessageKind;
-  /** Rows or ids, in all and at most in a part. */
+  /** Rows or ids, in all and at most in a part; Infinity: it lands as a whole. */
   readonly count: number;
   readonly partCount: number;
-  readonly ids: IdWords;
+  readonly ids: PackedIds;
   readonly rows: RowSource | undefined;
   readonly signal: AbortSignal | undefined;
   readonly onProgress: WriteOptions['onProgress'];
@@ -64,7 +67,7 @@ class Job implements Filling {
 
   constructor(write: Write) {
     this.write = write;
-    this.count = Math.min(write.count, write.partCount);
+    this.count = this.#partCount();
     this.done = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
@@ -81,9 +84,23 @@ class Job implements Filling {
     return this.write.count - this.before - this.count;
   }
 
-  get ids(): IdWords {
+  get ids(): PackedIds {
+    return sliceIds(this.write.ids, this.before, this.before + this.count);
+  }
+
+  /** The string of a row of the part at hand. */
+  idOf(row: number): string {
     const { ids } = this.write;
-    return ids.length === 0 ? ids : ids.subarray(2 * this.before, 2 * (this.before + this.count));
+    const at = this.before + row;
+    return isStrings(ids) ? unpackStrings(sliceStrings(ids, at, at + 1))[0]! : String(at);
+  }
+
+  /** Of the part behind those that have landed. */
+  #partCount(): number {
+    const { count, partCount, ids } = this.write;
+    const most = Math.min(count - this.before, partCount);
+    if (!isStrings(ids) || partCount === Infinity || most < 2) return most;
+    return stringsWithin(ids, this.before, most, kPartTextBytes);
   }
 
   keep(): void {
@@ -98,7 +115,7 @@ class Job implements Filling {
     if (error) return;
     this.landed = { sequence, count: (this.landed?.count ?? 0) + affected };
     this.before += this.count;
-    this.count = Math.min(this.write.count - this.before, this.write.partCount);
+    this.count = this.#partCount();
     this.read = this.encoded = 0;
   }
 
@@ -189,7 +206,7 @@ export class WriteQueue {
       this.#releaseMessage(message);
       this.#sequence = Math.max(this.#sequence, outcome.sequence);
       const ok = outcome.status.code === 0;
-      const error = ok ? undefined : writeError(outcome.status);
+      const error = ok ? undefined : writeError(outcome.status, (row) => job.idOf(row));
       if (job.landing) job.land(outcome, error);
       else if (ok) job.end(outcome);
       else job.fail(error);
