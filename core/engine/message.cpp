@@ -100,7 +100,9 @@ Result<Message::Owner> Message::create(const quant::Quantiser& quantiser, Messag
   message->kind_ = kind;
   message->count_ = count;
   message->bytes_ = parts.bytes;
-  message->ids_ = reinterpret_cast<std::uint64_t*>(memory + parts.ids);
+  if (ids.kind == IdKind::number) {
+    message->ids_ = reinterpret_cast<std::uint64_t*>(memory + parts.ids);
+  }
   if (ids.kind == IdKind::string && (has.rows || kind == MessageKind::remove)) {
     message->string_ends_ = reinterpret_cast<std::uint32_t*>(memory + parts.string_ends);
     std::uninitialized_fill_n(message->string_ends_, count, 0u);
