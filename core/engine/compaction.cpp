@@ -30,7 +30,7 @@ bool Core::answer_compactions() noexcept {
   bool any = false;
   while (Message* message = waiting_compaction()) {
     any = true;
-    if (closed()) message->status = Status(Code::closed);
+    message->status = closed() ? Status(Code::closed) : damaged();
     message->receipt.sequence = newest.sequence;
     message->receipt.count = newest.rows_dropped - message->dropped_before;
     in_hand_.complete(*message);
@@ -107,6 +107,7 @@ bool Core::advance_compaction(bool begins, std::uint64_t deadline_ns) noexcept {
     if (!failed && step == Step::moved) {
       failed = !compaction_.show();
     }
+    failed = failed || damage_.any();  // I9
     if (failed) {
       builder_.abandon();
     } else {
@@ -151,7 +152,7 @@ bool Core::move_strings(const segment::Version& newest, std::uint64_t deadline_n
 }
 
 bool Core::compact_slice(std::uint64_t budget_us) noexcept {
-  if (closed()) {
+  if (closed() || damage_.any()) {
     compaction_.give_up();
     return answer_compactions();
   }

@@ -99,6 +99,11 @@ Core::~Core() {
   }
 }
 
+Status Core::damaged() const noexcept {
+  const std::uint64_t where = damage_.where();
+  return where == 0 ? Status() : Status(Code::corrupt, where);
+}
+
 void Core::close() noexcept {
   closed_.store(1, sync::release);
   doorbell_.ring();

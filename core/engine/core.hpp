@@ -19,6 +19,9 @@
 //     that it has not mended for, first makes whole what the dead one left: the generation, the
 //     reclaimer, the builder, the compaction, the messages in hand, each as its header says. It
 //     needs no memory, and may die, too. Published versions are not touched.
+// I9: once damage was met in a file (segment_checks.hpp), nothing that reads rows is answered but
+//     with CORRUPT, and no version is published any more: what was prepared may lack what a damaged
+//     block has.
 #pragma once
 
 #include <cstdint>
@@ -86,6 +89,11 @@ class Core {
   void close() noexcept;
   [[nodiscard]] bool closed() const noexcept { return closed_.load(sync::acquire) != 0; }
 
+  // I9. Where segments in files have their checks report.
+  [[nodiscard]] segment::Damage& damage() noexcept { return damage_; }
+  // CORRUPT(where) once damage was met.
+  [[nodiscard]] Status damaged() const noexcept;
+
   // A message whose rows will be measured from the newest version's origin. Errors as
   // Message::create, BUSY without a free slot to look at the version through.
   // `text_bytes`: of its strings, where ids are strings.
@@ -118,6 +126,8 @@ class Core {
   [[nodiscard]] std::uint64_t sequence() const noexcept { return root_.sequence(); }
 
  private:
+  friend struct CoreSteps;  // tests put segments of a file in
+
   using Lane = sync::MessageRing<Message, kLaneMessages>;
 
   explicit Core(const IndexOptions& options) noexcept;
@@ -136,6 +146,8 @@ class Core {
   [[nodiscard]] bool apply_alone(Message& message) noexcept;
   // The next message of the rings, in hand now; null: none.
   [[nodiscard]] Message* take_message() noexcept;
+  // Gives the version of what is in hand up (I9); each message that it would have shown is told.
+  void refuse_batch(Message* first, const Message* end) noexcept;
   // Plans and publishes the version of what is in hand from `first` to before `end`.
   void publish_batch(Message* first, const Message* end) noexcept;
   void apply(Message& message) noexcept;
@@ -182,6 +194,7 @@ class Core {
   std::unique_ptr<quant::Quantiser> quantiser_;
   sync::Atomic<std::uint32_t> closed_;
   sync::Atomic<std::uint64_t> calibration_;
+  segment::Damage damage_;
 
   sync::VersionRoot root_;
   sync::ReaderSlots slots_;

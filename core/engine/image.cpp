@@ -22,7 +22,7 @@ Result<AlignedBuffer> Image::save(ReaderCore& reader) noexcept {
   if (const Status kind = check_kind(reader.core()); !kind.ok()) return kind;
   const ReaderCore::Entry entry(reader);
   if (!entry.status().ok()) return entry.status();
-  const Core& core = reader.core();
+  Core& core = reader.core();
   auto saver = ImageSaver::create(core.options(), core.quantiser().layout(), entry.version());
   if (!saver.ok()) return saver.status();
   auto image = AlignedBuffer::create(static_cast<std::size_t>(saver->bytes()));
@@ -30,6 +30,7 @@ Result<AlignedBuffer> Image::save(ReaderCore& reader) noexcept {
   const std::span<std::byte> bytes(image->data(), image->size());
   for (std::size_t at = storage::kImageHeaderBytes; at < bytes.size();) {
     at += saver->next(entry.version(), bytes.subspan(at)).bytes;
+    if (const Status damaged = core.damaged(); !damaged.ok()) return damaged;
   }
   (void)saver->next(entry.version(), bytes.first(storage::kImageHeaderBytes));
   return image;
@@ -73,7 +74,10 @@ Result<ImageSaver::Slice> ImageOut::next(std::span<std::byte> room) noexcept {
   if (room.size() < ImageSaver::kRoomBytesMin) return Status(Code::bad_option);
   const ReaderCore::Entry entry(*snapshot_);
   if (!entry.status().ok()) return entry.status();
-  return saver_.next(entry.version(), room);
+  const ImageSaver::Slice slice = saver_.next(entry.version(), room);
+  const Status damaged = snapshot_->core().damaged();
+  if (!damaged.ok()) return damaged;
+  return slice;
 }
 
 }  // namespace vicinal::engine

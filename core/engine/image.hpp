@@ -20,7 +20,7 @@ namespace vicinal::engine {
 
 class Image {
  public:
-  // The sealed bytes of the reader's version.
+  // The sealed bytes of the reader's version. CLOSED, FULL, CORRUPT.
   [[nodiscard]] static Result<AlignedBuffer> save(ReaderCore& reader) noexcept;
   // CORRUPT, VERSION, FULL. `memory_bytes_max`: the new index's budget, 0 for none.
   [[nodiscard]] static Result<std::shared_ptr<Core>> load(std::span<const std::byte> bytes,
@@ -34,7 +34,7 @@ class ImageOut {
   [[nodiscard]] static Result<std::unique_ptr<ImageOut>> begin(ReaderCore& reader) noexcept;
   // See ImageSaver.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return saver_.bytes(); }
-  // BAD_OPTION for less room than ImageSaver::kRoomBytesMin, CLOSED.
+  // BAD_OPTION for less room than ImageSaver::kRoomBytesMin, CLOSED, CORRUPT.
   [[nodiscard]] Result<ImageSaver::Slice> next(std::span<std::byte> room) noexcept;
 
  private:

@@ -114,6 +114,11 @@ std::size_t ImageSaver::put_rows(const segment::Version& version, std::span<std:
     const segment::SegmentView* view = version.view(segment_);
     if (view == nullptr) continue;
     for (; row_ < view->rows; ++row_) {
+      const std::uint32_t block = row_ / simd::kBlockRows;
+      // Damage is said, and looked for by who saves (I3).
+      if (row_ % simd::kBlockRows == 0 && view->lanes(block) != 0) {
+        (void)view->block_is_sound(block);
+      }
       if (!view->is_live(row_)) continue;
       if (room.size() - bytes < row_bytes) return bytes;  // I2
       put(*view, row_, room.data() + bytes);

@@ -5,6 +5,7 @@
 // I1: every byte of the image comes once. The header comes last, since it has the payload's
 //     checksum: an image that is cut short is never a valid one.
 // I2: a slice ends with a whole row's field, so that no state but the place of the next is kept.
+// I3: where segment::Damage was said after a call, its slice is to be thrown away.
 #pragma once
 
 #include <cstddef>

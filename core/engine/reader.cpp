@@ -104,12 +104,14 @@ Status ReaderCore::search(std::span<const float> query, const SearchOptions& opt
                           std::uint64_t* sequence) noexcept {
   const Entry entry(*this);
   if (!entry.status().ok()) return entry.status();
+  if (const Status damaged = core_->damaged(); !damaged.ok()) return damaged;
   *sequence = entry.version().sequence;
   const auto resolved = options_for(entry.version(), options);
   if (!resolved.ok()) return resolved.status();
-  const Status searched = search::search(entry.version(), core_->quantiser(), query, *resolved,
-                                         filter, *scratch_, found);
-  return searched.ok() ? search::name_rows(entry.version(), *scratch_, found) : searched;
+  Status searched = search::search(entry.version(), core_->quantiser(), query, *resolved, filter,
+                                   *scratch_, found);
+  if (searched.ok()) searched = search::name_rows(entry.version(), *scratch_, found);
+  return unless_damaged(searched);
 }
 
 // What a lookup came to: whether there is a row, and its vector if it is wanted.
@@ -117,8 +119,9 @@ Status ReaderCore::look_up(const Entry& entry, segment::Slot slot, float* vector
                            std::uint64_t* sequence) noexcept {
   *sequence = entry.version().sequence;
   *found = slot.valid();
-  if (!*found || vector == nullptr) return {};
-  return search::decode_row(entry.version(), core_->quantiser(), slot, *scratch_, vector);
+  if (!*found || vector == nullptr) return unless_damaged({});
+  return unless_damaged(
+      search::decode_row(entry.version(), core_->quantiser(), slot, *scratch_, vector));
 }
 
 Status ReaderCore::get(std::uint64_t id, float* vector, bool* found,

@@ -7,6 +7,8 @@
 // I2: a pin is never copied to another slot: a scan could read the new slot before the copy and the
 //     old one after its end. Snapshots of snapshots share the pin instead.
 // I3: a warm search allocates nothing, locks nothing and stores to its own slot's line alone.
+// I4: no answer leaves a damaged block out: every call that reads rows looks for damage when it is
+//     through with them, and before, so that none is answered once damage was met (core.hpp I9).
 #pragma once
 
 #include <algorithm>
@@ -49,6 +51,7 @@ class ReaderCore {
                      search::IdFilter* filter, Visit visit, std::uint64_t* sequence) noexcept {
     const Entry entry(*this);
     if (!entry.status().ok()) return entry.status();
+    if (const Status damaged = core_->damaged(); !damaged.ok()) return damaged;
     const auto resolved = options_for(entry.version(), given);
     if (!resolved.ok()) return resolved.status();
     const SearchOptions& options = *resolved;
@@ -63,10 +66,10 @@ class ReaderCore {
     search::Found found[search::kWaveQueriesMax];
     for (std::size_t first = 0; first < count;) {
       const std::size_t some = std::min(wave, count - first);
-      const Status status =
+      const Status status = unless_damaged(
           search::search_wave(entry.version(), core_->quantiser(),
                               queries.subspan(first * dim, some * dim), first, options,
-                              filter, *scratch_, {found, some});
+                              filter, *scratch_, {found, some}));
       if (status.code() == Code::full && some > 1) {  // fewer at once need less memory
         wave = some / 2;
         continue;
@@ -83,7 +86,7 @@ class ReaderCore {
     }
     return {};
   }
-  // Of an id of the index's kind, else BAD_ID.
+  // Of an id of the index's kind, else BAD_ID. CORRUPT once damage was met in a file.
   Status has(std::uint64_t id, bool* found, std::uint64_t* sequence) noexcept;
   Status has(std::string_view id, bool* found, std::uint64_t* sequence) noexcept;
   // `vector`: dim floats, written when found.
@@ -131,6 +134,10 @@ class ReaderCore {
   Status look_up(const Entry& entry, segment::Slot slot, float* vector, bool* found,
                  std::uint64_t* sequence) noexcept;
   ReaderCore(std::shared_ptr<Core> core, std::unique_ptr<search::Scratch> scratch) noexcept;
+  // What a call that has read rows answers (I4).
+  [[nodiscard]] Status unless_damaged(const Status& status) const noexcept {
+    return core_->damage().any() ? core_->damaged() : status;
+  }
 
   std::shared_ptr<Core> core_;
   std::unique_ptr<search::Scratch> scratch_;

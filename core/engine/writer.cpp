@@ -59,7 +59,8 @@ std::uint32_t Core::run_batch(std::uint64_t budget_us) noexcept {
 
 std::uint32_t Core::run_version(Message* first, std::uint64_t deadline_ns) noexcept {
   const auto& base = static_cast<const segment::Version&>(*root_.newest());
-  Status allowed = check_retired();
+  Status allowed = damaged();
+  if (allowed.ok()) allowed = check_retired();
   if (allowed.ok()) allowed = builder_.begin(base);
 
   std::uint32_t count = 0;
@@ -93,6 +94,7 @@ std::uint32_t Core::run_version(Message* first, std::uint64_t deadline_ns) noexc
       break;
     }
   }
+  if (builder_.active() && damage_.any()) refuse_batch(first, end);
   if (builder_.active()) publish_batch(first, end);
   const std::uint64_t sequence = root_.newest()->sequence;
   for (Message* message = first; message != end;) {
@@ -104,6 +106,13 @@ std::uint32_t Core::run_version(Message* first, std::uint64_t deadline_ns) noexc
     message = next;
   }
   return count;
+}
+
+void Core::refuse_batch(Message* first, const Message* end) noexcept {
+  builder_.abandon();
+  for (Message* message = first; message != end; message = InHand::after(*message)) {
+    if (!waits_for_compaction(*message) && message->status.ok()) message->status = damaged();
+  }
 }
 
 void Core::publish_batch(Message* first, const Message* end) noexcept {

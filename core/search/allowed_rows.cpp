@@ -24,7 +24,10 @@ void prefetch_entry(const segment::IdRoot& root, std::uint64_t hash) noexcept {
   const std::uint32_t row = slot.row() + 1;
   const segment::SegmentView* view = version.view(slot.segment());
   VICINAL_DEBUG_ASSERT(view != nullptr);
-  if (row >= view->rows || view->segment->ids()[row] != id || !view->is_live(row)) return {};
+  if (row >= view->rows || !view->rows_are_sound(row / simd::kBlockRows) ||
+      view->segment->ids()[row] != id || !view->is_live(row)) {
+    return {};
+  }
   return Slot::of(slot.segment(), row);
 }
 

@@ -5,6 +5,8 @@
 //     or, where a filter allows few blocks, in the order of the filter's list.
 // I2: a block that its view shows only in part is a run of its own: its plane lies elsewhere, and
 //     the writer may be filling the rows behind what is shown.
+// I3: a block of a segment in a file is compared with its sums before it is visited; a damaged one
+//     is not (segment_checks.hpp I3). So whatever is done with a visited block needs no look.
 #pragma once
 
 #include <algorithm>
@@ -67,9 +69,12 @@ struct BlockPosition {
   return from;
 }
 
+// Whether a segment may have to be compared (I3).
+enum class Compare : std::uint8_t { no, first_use };
+
 // Calls visit(BlockRun) for the runs of one segment's blocks from `begin` to `end`.
-template <class Visit>
-void visit_segment(const segment::SegmentView& view, const AllowedBlocks* allowed,
+template <Compare kCompare, class Visit>
+void visit_blocks(const segment::SegmentView& view, const AllowedBlocks* allowed,
                    std::uint32_t begin, std::uint32_t end, Visit& visit) {
   BlockRun run;
   run.view = &view;
@@ -80,6 +85,10 @@ void visit_segment(const segment::SegmentView& view, const AllowedBlocks* allowe
   for (std::uint32_t block = begin; block < end; ++block) {
     std::uint32_t lanes = view.lanes(block);
     if (allowed != nullptr) lanes &= allowed->lanes(view.segment->number(), block);
+    if (kCompare == Compare::first_use && lanes != 0 && view.is_whole(block) &&
+        !view.segment->checks()->block_is_sound(*view.segment, block)) {
+      lanes = 0;
+    }
     const bool partial = is_partial(view, block);
     if (lanes == 0 || partial || run.count == kRunBlocks) flush();
     if (lanes == 0) continue;
@@ -87,6 +96,17 @@ void visit_segment(const segment::SegmentView& view, const AllowedBlocks* allowe
     run.lanes[run.count++] = lanes;
   }
   flush();
+}
+
+// One test a segment, so that those in memory cost no more.
+template <class Visit>
+void visit_segment(const segment::SegmentView& view, const AllowedBlocks* allowed,
+                   std::uint32_t begin, std::uint32_t end, Visit& visit) {
+  if (view.segment->checks() == nullptr) {
+    visit_blocks<Compare::no>(view, allowed, begin, end, visit);
+  } else {
+    visit_blocks<Compare::first_use>(view, allowed, begin, end, visit);
+  }
 }
 
 // Calls visit(BlockRun) for each run between two positions; `allowed` null: no filter.
@@ -122,7 +142,7 @@ void visit_listed(const segment::Version& version, const AllowedBlocks& allowed,
     run.count = 1;
     VICINAL_DEBUG_ASSERT(run.view != nullptr && block < run.view->blocks());
     run.lanes[0] = allowed.lanes(at / kSegmentBlocks, block) & run.view->lanes(block);
-    if (run.lanes[0] != 0) visit(run);
+    if (run.lanes[0] != 0 && run.view->block_is_sound(block)) visit(run);
   }
 }
 

@@ -115,6 +115,7 @@ Status IdFilter::extend(const Version& version, std::uint64_t new_rows) noexcept
     const std::uint64_t* row_ids = view->segment->ids();
     std::uint32_t row = number < covered_end_ ? covered_.as<Covered>()[number].rows : 0;
     for (; row < view->rows; ++row) {
+      if (!view->rows_are_sound(row / simd::kBlockRows)) continue;
       if (lists(version, row_ids[row])) allowed_.allow(segment::Slot::of(number, row));
     }
   }

@@ -195,6 +195,7 @@ Status decode_row(const segment::Version& version, const quant::Quantiser& quant
                   segment::Slot slot, Scratch& scratch, float* vector) {
   const segment::SegmentView* view = version.view(slot.segment());
   VICINAL_ASSERT(view != nullptr && view->is_live(slot.row()));
+  if (!view->block_is_sound(slot.row() / simd::kBlockRows)) return Status(Code::corrupt);
   const quant::CodeLayout& layout = quantiser.layout();
   const std::size_t packed_bytes =
       round_up(layout.packed_row_bytes + simd::kOverread, simd::kAlignment);

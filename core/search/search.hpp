@@ -8,7 +8,10 @@
 //     ascending) of all rows' ranking scores: the order of segments and blocks, batches and helpers
 //     cannot matter.
 // I2: after a search with the same or larger k and filter, a search allocates nothing.
-// I3: nothing here waits, locks, or writes to memory that another thread writes.
+// I3: nothing here waits, locks, or writes to memory that another thread writes, but for the bits
+//     of blocks of a file that are used for the first time (segment_checks.hpp).
+// I4: a damaged block of a file is left out, and said to segment::Damage: what was found is to be
+//     thrown away then. The owner of the index looks at it after each call.
 #pragma once
 
 #include <cstddef>
@@ -87,7 +90,7 @@ class Scratch {
                                  const SearchOptions& options, IdFilter* filter,
                                  Scratch& scratch, std::span<Found> found) noexcept;
 
-// The vector that a live row stands for, into dim floats.
+// The vector that a live row stands for, into dim floats. CORRUPT: its block is damaged. FULL.
 [[nodiscard]] Status decode_row(const segment::Version& version, const quant::Quantiser& quantiser,
                                 segment::Slot slot, Scratch& scratch, float* vector);
 

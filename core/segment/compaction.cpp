@@ -101,6 +101,7 @@ Compaction::Step Compaction::move_block() noexcept {
   VICINAL_ASSERT(view->rows == sources_[at_source_].rows);  // a source takes no rows
   auto* packed = packed_row_.as<std::uint8_t>();
   std::uint32_t lanes = view->lanes(at_block_);
+  if (lanes != 0 && !view->block_is_sound(at_block_)) return Step::failed;
   for (; lanes != 0; lanes &= lanes - 1) {
     const std::uint32_t row =
         at_block_ * simd::kBlockRows + static_cast<std::uint32_t>(__builtin_ctz(lanes));

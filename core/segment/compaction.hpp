@@ -30,8 +30,8 @@
 //   a slice that had tables rebuilt is published for their sake.
 // Old versions reach the sources, which retire like anything that a version replaces.
 //
-// I1: what fails (memory, budget) ends the run; the index is as if it had not begun, but for hints,
-//     which may be false, and a segment that takes no more rows.
+// I1: what fails (memory, budget, a damaged block) ends the run; the index is as if it had not
+//     begun, but for hints, which may be false, and a segment that takes no more rows.
 // I2: (number, birth) names one segment for ever. The target's birth is the version of (s).
 // I3: a step is one block: 32 rows copied at most.
 #pragma once

@@ -77,12 +77,10 @@ struct SegmentView {
   // segment.hpp I5: whether what the block has may be used: its rows (ids, factors and rests), its
   // plane, or both. If not, the checks have said so.
   [[nodiscard]] bool rows_are_sound(std::uint32_t block) const noexcept {
-    SegmentChecks* checks = segment->checks();
-    return checks == nullptr || !is_whole(block) || checks->rows_are_sound(*segment, block);
+    return segment->checks() == nullptr || checked_rows_are_sound(block);
   }
   [[nodiscard]] bool plane_is_sound(std::uint32_t block) const noexcept {
-    SegmentChecks* checks = segment->checks();
-    return checks == nullptr || !is_whole(block) || checks->plane_is_sound(*segment, block);
+    return segment->checks() == nullptr || checked_plane_is_sound(block);
   }
   [[nodiscard]] bool block_is_sound(std::uint32_t block) const noexcept {
     return plane_is_sound(block) && rows_are_sound(block);
@@ -102,6 +100,11 @@ struct SegmentView {
     VICINAL_DEBUG_ASSERT(tail != nullptr);
     return tail->bytes_begin();
   }
+
+ private:
+  // Calls, so that look-ups in memory pay for one test and no more.
+  [[nodiscard]] bool checked_rows_are_sound(std::uint32_t block) const noexcept;
+  [[nodiscard]] bool checked_plane_is_sound(std::uint32_t block) const noexcept;
 };
 
 inline constexpr std::uint32_t kLeafViews = 16;

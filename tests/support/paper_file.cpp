@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "base/assert.hpp"
 #include "base/bits.hpp"
@@ -135,36 +134,19 @@ PaperCommit PaperFile::log(const segment::Version* older, const segment::Version
   return commit;
 }
 
-struct PaperIndex::Mapping : segment::MemoryOwner {
+struct PaperReader::Mapping : segment::MemoryOwner {
   AlignedBuffer slab;
-  PaperIndex* index = nullptr;
+  PaperReader* reader = nullptr;
 };
 
-PaperIndex::PaperIndex(PaperFile& file, Metric metric, std::uint64_t sequence)
-    : file_(file), metric_(metric), builder_(file.layout(), 0), replay_(builder_, metric) {
-  VICINAL_ASSERT(builder_.prepare().ok());
-  auto first = builder_.make_first(sequence);
-  root_.publish(*first, [] {});
-}
+PaperReader::~PaperReader() { VICINAL_ASSERT(mapped_ == 0); }
 
-PaperIndex::~PaperIndex() {
-  if (builder_.active()) builder_.abandon();
-  reclaim();
-  segment::VersionBuilder::destroy_version(const_cast<segment::Version*>(&newest()));
-  VICINAL_ASSERT(mapped_ == 0);
-}
-
-void PaperIndex::reclaim() {
-  (void)reclaimer_.scan(slots_);
-  builder_.set_bytes_ended(reclaimer_.freed_bytes());
-}
-
-Status PaperIndex::map(const PaperExtent& extent) {
+Status PaperReader::map(const PaperExtent& extent) {
   auto* mapping = new Mapping;
-  mapping->index = this;
+  mapping->reader = this;
   mapping->leave = [](segment::MemoryOwner* owner) noexcept {
     auto* left = static_cast<Mapping*>(owner);
-    --left->index->mapped_;
+    --left->reader->mapped_;
     delete left;
   };
   mapping->slab = std::move(*AlignedBuffer::create(extent.slab.size()));
@@ -182,7 +164,7 @@ Status PaperIndex::map(const PaperExtent& extent) {
 }
 
 // The rows of `grown` that are in whole blocks come out of the file (replay.hpp I3).
-Status PaperIndex::show(const PaperCommit::Grown& grown) {
+Status PaperReader::show(const PaperCommit::Grown& grown) {
   const SegmentView* view = builder_.working().view(grown.number);
   if (view != nullptr && grown.number < extent_of_.size()) {
     const PaperExtent& extent = *file_.extents()[extent_of_[grown.number]];
@@ -197,7 +179,7 @@ Status PaperIndex::show(const PaperCommit::Grown& grown) {
       {grown.ids.data(), grown.factors.data(), grown.packed.data(), grown.unfinished});
 }
 
-Status PaperIndex::replay(const PaperCommit& commit) {
+Status PaperReader::replay(const PaperCommit& commit) {
   Status status;
   for (const std::uint32_t number : commit.dropped) {
     if (status.ok()) status = replay_.drop(number);
@@ -225,7 +207,7 @@ Status PaperIndex::replay(const PaperCommit& commit) {
   return replay_.counts_are(commit.live_rows, commit.dead_rows, commit.rows_dropped);
 }
 
-Status PaperIndex::enter_hints() {
+Status PaperReader::enter_hints() {
   const segment::Version& version = builder_.working();
   for (std::uint32_t number = 0; number < version.segment_end; ++number) {
     const SegmentView* view = version.view(number);
@@ -238,16 +220,40 @@ Status PaperIndex::enter_hints() {
   return {};
 }
 
+Status PaperReader::replay_all(const std::vector<PaperCommit>& commits) {
+  Status status;
+  for (const PaperCommit& commit : commits) {
+    if (status.ok()) status = replay(commit);
+  }
+  return status;
+}
+
+PaperIndex::PaperIndex(PaperFile& file, Metric metric)
+    : builder_(file.layout(), 0), reader_(file, metric, builder_, damage_) {
+  VICINAL_ASSERT(builder_.prepare().ok());
+  auto first = builder_.make_first();
+  root_.publish(*first, [] {});
+}
+
+PaperIndex::~PaperIndex() {
+  if (builder_.active()) builder_.abandon();
+  reclaim();
+  segment::VersionBuilder::destroy_version(const_cast<segment::Version*>(&newest()));
+}
+
+void PaperIndex::reclaim() {
+  (void)reclaimer_.scan(slots_);
+  builder_.set_bytes_ended(reclaimer_.freed_bytes());
+}
+
 void PaperIndex::publish() {
   root_.publish(builder_.finish(), [this] { builder_.retire_replaced(reclaimer_); });
 }
 
 Status PaperIndex::apply(const std::vector<PaperCommit>& commits) {
   Status status = begin(commits.back().sequence);
-  for (const PaperCommit& commit : commits) {
-    if (status.ok()) status = replay(commit);
-  }
-  if (status.ok()) status = enter_hints();
+  if (status.ok()) status = reader_.replay_all(commits);
+  if (status.ok()) status = reader_.enter_hints();
   if (status.ok()) {
     publish();
   } else {
@@ -256,8 +262,37 @@ Status PaperIndex::apply(const std::vector<PaperCommit>& commits) {
   return status;
 }
 
-std::uint8_t* PaperIndex::slab_of(std::uint32_t number) {
-  return const_cast<std::uint8_t*>(newest().view(number)->segment->slab());
+Status PaperIndex::show(const std::vector<PaperCommit>& commits) {
+  Status status = begin(commits.back().sequence);
+  if (status.ok()) status = reader_.replay_all(commits);
+  if (status.ok()) publish();
+  return status;
+}
+
+ForeignTables::ForeignTables(const segment::IdRoot& root) {
+  leave = [](segment::MemoryOwner* owner) noexcept {
+    --static_cast<ForeignTables*>(owner)->users;
+  };
+  for (std::uint32_t i = 0; i < segment::kSubTables; ++i) {
+    const segment::SubTable* table = root.tables[i];
+    for (std::uint32_t e = 0; table != nullptr && e < table->entry_capacity; ++e) {
+      entries[i].push_back(table->entries()[e].load(sync::relaxed));
+    }
+  }
+}
+
+Status ForeignTables::attach(segment::Replay& replay) {
+  for (std::uint32_t i = 0; i < segment::kSubTables; ++i) {
+    if (entries[i].empty()) continue;
+    const auto count = static_cast<std::uint32_t>(entries[i].size());
+    auto* table = segment::SubTable::over(entries[i].data(), count, used, *this);
+    ++users;
+    const Status attached = replay.attach_table(i, table);
+    if (attached.ok()) continue;
+    table->destroy(table);
+    return attached;
+  }
+  return {};
 }
 
 }  // namespace vicinal::test

@@ -7,9 +7,9 @@
 //     extent later does not show in it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
@@ -87,35 +87,24 @@ class PaperFile {
   std::vector<std::uint32_t> extent_of_;  // by segment number: the newest
 };
 
-// Whoever opens the file.
-class PaperIndex {
+// Whoever opens the file: what it does in a transaction of a builder.
+class PaperReader {
  public:
-  explicit PaperIndex(PaperFile& file, Metric metric = Metric::cosine, std::uint64_t sequence = 0);
-  PaperIndex(const PaperIndex&) = delete;
-  PaperIndex& operator=(const PaperIndex&) = delete;
-  ~PaperIndex();
+  PaperReader(PaperFile& file, Metric metric, segment::VersionBuilder& builder,
+              segment::Damage& damage)
+      : file_(file), metric_(metric), builder_(builder), damage_(damage),
+        replay_(builder, metric) {}
+  PaperReader(const PaperReader&) = delete;
+  PaperReader& operator=(const PaperReader&) = delete;
+  ~PaperReader();  // after all that stands on its mappings
 
-  // All commits as one version; abandoned where one of them is refused.
-  Status apply(const std::vector<PaperCommit>& commits);
-  // The steps of it.
-  Status begin(std::uint64_t sequence) { return builder_.begin(newest(), sequence); }
-  Status replay(const PaperCommit& commit);
-  Status enter_hints();
-  void publish();
-  void abandon() { builder_.abandon(); }
-
-  [[nodiscard]] const segment::Version& newest() const {
-    return static_cast<const segment::Version&>(*root_.newest());
-  }
-  [[nodiscard]] segment::VersionBuilder& builder() { return builder_; }
+  [[nodiscard]] Status replay(const PaperCommit& commit);
+  [[nodiscard]] Status enter_hints();
+  // All of the commits, and hints where they are wanted.
+  [[nodiscard]] Status replay_all(const std::vector<PaperCommit>& commits);
   [[nodiscard]] segment::Replay& replayer() { return replay_; }
-  [[nodiscard]] sync::Reclaimer& reclaimer() { return reclaimer_; }
-  [[nodiscard]] segment::Damage& damage() { return damage_; }
   // Slabs that segments stand on.
   [[nodiscard]] std::uint64_t mapped() const { return mapped_; }
-  // The slab of the newest version's segment, to be damaged.
-  [[nodiscard]] std::uint8_t* slab_of(std::uint32_t number);
-  void reclaim();
 
  private:
   struct Mapping;
@@ -124,15 +113,62 @@ class PaperIndex {
 
   PaperFile& file_;
   Metric metric_;
+  segment::VersionBuilder& builder_;
+  segment::Damage& damage_;
+  segment::Replay replay_;
   std::uint64_t mapped_ = 0;
+  std::vector<std::uint32_t> extent_of_;  // by segment number
+  std::vector<std::uint32_t> hinted_;     // rows whose hints were entered, by segment number
+};
+
+// An index that is opened.
+class PaperIndex {
+ public:
+  explicit PaperIndex(PaperFile& file, Metric metric = Metric::cosine);
+  PaperIndex(const PaperIndex&) = delete;
+  PaperIndex& operator=(const PaperIndex&) = delete;
+  ~PaperIndex();
+
+  // All commits as one version; abandoned where one of them is refused.
+  Status apply(const std::vector<PaperCommit>& commits);
+  // The same without hints: no row is looked at.
+  Status show(const std::vector<PaperCommit>& commits);
+  // The steps of it.
+  Status begin(std::uint64_t sequence) { return builder_.begin(newest(), sequence); }
+  void publish();
+  void abandon() { builder_.abandon(); }
+
+  [[nodiscard]] const segment::Version& newest() const {
+    return static_cast<const segment::Version&>(*root_.newest());
+  }
+  [[nodiscard]] segment::VersionBuilder& builder() { return builder_; }
+  [[nodiscard]] PaperReader& reader() { return reader_; }
+  [[nodiscard]] segment::Replay& replayer() { return reader_.replayer(); }
+  [[nodiscard]] segment::Damage& damage() { return damage_; }
+  // The slab of the newest version's segment, to be damaged.
+  [[nodiscard]] std::uint8_t* slab_of(std::uint32_t number) {
+    return const_cast<std::uint8_t*>(newest().view(number)->segment->slab());
+  }
+  void reclaim();
+
+ private:
   segment::Damage damage_;
   sync::VersionRoot root_;
   sync::ReaderSlots slots_;
   segment::VersionBuilder builder_;
   sync::Reclaimer reclaimer_;
-  segment::Replay replay_;
-  std::vector<std::uint32_t> extent_of_;  // by segment number
-  std::vector<std::uint32_t> hinted_;     // rows whose hints were entered, by segment number
+  PaperReader reader_;
+};
+
+// Tables as a file has them: entries in memory that nobody may write to.
+struct ForeignTables : segment::MemoryOwner {
+  explicit ForeignTables(const segment::IdRoot& root);
+  [[nodiscard]] Status attach(segment::Replay& replay);
+
+  using Entries = std::array<std::vector<std::uint32_t>, segment::kSubTables>;
+  Entries entries;
+  std::uint32_t used = 0;  // what the file says
+  int users = 0;
 };
 
 }  // namespace vicinal::test

@@ -44,7 +44,7 @@ enum class Code : std::uint8_t {
 //     (0 for what is no write), b = 1
 //   bad_id: a = the row, b = a BadId                       bad_option: a = an OptionName
 //   busy, full: a = the amount in use, b = its limit       io: a = errno
-//   unsupported: a = an OptionName or 0
+//   unsupported: a = an OptionName or 0                    corrupt: a = a position in a file, or 0
 //   full with b = 0: the system had no memory for the a bytes asked for
 //   would_block of a search: a = the version's sequence, b = the one it had to reach; else zeros
 class [[nodiscard]] Status {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -248,7 +247,7 @@ void expect_refused(Journal& journal, Change change) {
   PaperIndex index(journal.file);
   EXPECT_EQ(index.apply({commit}).code(), Code::corrupt);
   EXPECT_EQ(index.newest().sequence, 0u);
-  EXPECT_EQ(index.mapped(), 0u);
+  EXPECT_EQ(index.reader().mapped(), 0u);
 }
 
 TEST(ReplayTest, WhatCannotBeIsRefused) {
@@ -312,7 +311,7 @@ TEST(ReplayTest, AnOriginAfterASegmentOrOfAnIndexThatHasNoneIsRefused) {
     ASSERT_TRUE(index.begin(5).ok());
     EXPECT_EQ(index.replayer().set_origin(1, bytes).code(),
               metric == Metric::ip ? Code::corrupt : Code::ok);
-    ASSERT_TRUE(index.replay(journal.commits[0]).ok());
+    ASSERT_TRUE(index.reader().replay(journal.commits[0]).ok());
     EXPECT_EQ(index.replayer().set_origin(2, bytes).code(), Code::corrupt);
   }
 }
@@ -382,61 +381,28 @@ TEST(ReplayTest, AnIndexThatWasOpenedIsWrittenToWhereTheFileEnds) {
   EXPECT_TRUE(shows(index.newest(), model, {}, journal.world.layout()));
 }
 
-// Tables as a file has them: entries in memory that nobody may write to.
-struct ForeignTables : segment::MemoryOwner {
-  explicit ForeignTables(const segment::IdRoot& root) {
-    leave = [](segment::MemoryOwner* owner) noexcept {
-      --static_cast<ForeignTables*>(owner)->users;
-    };
-    for (std::uint32_t i = 0; i < segment::kSubTables; ++i) {
-      const segment::SubTable* table = root.tables[i];
-      for (std::uint32_t e = 0; table != nullptr && e < table->entry_capacity; ++e) {
-        entries[i].push_back(table->entries()[e].load(sync::relaxed));
-      }
-    }
-    before = entries;
-  }
-  Status attach(segment::Replay& replay) {
-    for (std::uint32_t i = 0; i < segment::kSubTables; ++i) {
-      if (entries[i].empty()) continue;
-      const auto count = static_cast<std::uint32_t>(entries[i].size());
-      auto* table = segment::SubTable::over(entries[i].data(), count, used, *this);
-      ++users;
-      const Status attached = replay.attach_table(i, table);
-      if (attached.ok()) continue;
-      table->destroy(table);
-      return attached;
-    }
-    return {};
-  }
-  using Entries = std::array<std::vector<std::uint32_t>, segment::kSubTables>;
-  Entries entries;
-  Entries before;
-  std::uint32_t used = 0;
-  int users = 0;
-};
-
 TEST(ReplayTest, ATableOfTheFileFindsWhatItCoversAndIsCopiedBeforeItIsWrittenTo) {
   Journal journal(16, 4);
   add(journal.world, range(0, 500));
   journal.log(0, false);
   ForeignTables tables(*journal.world.newest().ids);
+  const ForeignTables::Entries before = tables.entries;
   add(journal.world, range(500, 20));
   journal.log(0, false);
   journal.world.universe = range(0, 600);
   {
     PaperIndex index(journal.file);
     ASSERT_TRUE(index.begin(journal.commits.back().sequence).ok());
-    for (const PaperCommit& commit : journal.commits) ASSERT_TRUE(index.replay(commit).ok());
+    ASSERT_TRUE(index.reader().replay_all(journal.commits).ok());
     ASSERT_TRUE(tables.attach(index.replayer()).ok());
     ASSERT_TRUE(index.replayer().expect_rows(520).ok());
     EXPECT_TRUE(index.builder().find(499).valid());
     EXPECT_FALSE(index.builder().find(500).valid());  // not covered
-    ASSERT_TRUE(index.enter_hints().ok());
+    ASSERT_TRUE(index.reader().enter_hints().ok());
     EXPECT_EQ(tables.attach(index.replayer()).code(), Code::corrupt);  // taken
     index.publish();
     EXPECT_TRUE(journal.is_newest(index));
-    EXPECT_EQ(tables.entries, tables.before);
+    EXPECT_EQ(tables.entries, before);
     index.reclaim();
     EXPECT_GT(tables.users, 20) << "a new row is none of their business";
     EXPECT_LT(tables.users, 64);
@@ -463,12 +429,67 @@ TEST(ReplayTest, ATableOfAnyBytesIsHarmless) {
     tables.used = kind % 2 == 0 ? 0 : ~0u;
     PaperIndex index(journal.file);
     ASSERT_TRUE(index.begin(1).ok());
-    ASSERT_TRUE(index.replay(journal.commits[0]).ok());
+    ASSERT_TRUE(index.reader().replay(journal.commits[0]).ok());
     ASSERT_TRUE(tables.attach(index.replayer()).ok());
-    ASSERT_TRUE(index.enter_hints().ok());  // each into a copy, or a table made anew
+    ASSERT_TRUE(index.reader().enter_hints().ok());  // each into a copy, or a table made anew
     index.publish();
-    EXPECT_TRUE(shows(index.newest(), journal.world.model(), absent, journal.world.layout()));
+    const quant::CodeLayout& layout = journal.world.layout();
+    EXPECT_TRUE(shows(index.newest(), journal.world.model(), absent, layout));
   }
+}
+
+TEST(ReplayTest, ALookUpComparesTheBlocksOfItsCandidatesAndNoOthers) {
+  Journal journal(16, 4);
+  add(journal.world, range(0, 128));
+  journal.log(0, false);
+  ForeignTables tables(*journal.world.newest().ids);
+  for (std::uint32_t damaged = 0; damaged < 4; ++damaged) {
+    PaperIndex index(journal.file);
+    ASSERT_TRUE(index.begin(1).ok());
+    ASSERT_TRUE(index.reader().replay(journal.commits[0]).ok());
+    ASSERT_TRUE(tables.attach(index.replayer()).ok());
+    index.publish();
+    const SegmentView& view = *index.newest().view(0);
+    index.slab_of(0)[view.segment->rows_offset(damaged) + 5] ^= 1;
+    bool met = false;
+    for (std::uint64_t id = 0; id < 128; ++id) {
+      const bool found = index.newest().find(id).valid();
+      if (id / 32 == damaged) {
+        EXPECT_FALSE(found);
+        met = true;
+      } else {
+        EXPECT_TRUE(found);
+      }
+      // One of a chain may come before the id's own row.
+      EXPECT_TRUE(!met || index.damage().any());
+    }
+    EXPECT_EQ(index.damage().where(),
+              journal.file.extents()[0]->position + view.segment->rows_offset(damaged));
+  }
+}
+
+TEST(ReplayTest, ATableThatIsTakenOverComparesNoBlock) {
+  Journal journal(16, 4);
+  add(journal.world, range(0, 512));
+  journal.log(0, false);
+  ForeignTables tables(*journal.world.newest().ids);
+  PaperIndex index(journal.file);
+  ASSERT_TRUE(index.begin(1).ok());
+  ASSERT_TRUE(index.reader().replay(journal.commits[0]).ok());
+  ASSERT_TRUE(tables.attach(index.replayer()).ok());
+  index.publish();
+  for (std::uint32_t n = 0; n < index.newest().segment_end; ++n) {
+    const SegmentView& view = *index.newest().view(n);
+    for (std::uint32_t block = 0; block < view.blocks(); ++block) {
+      index.slab_of(n)[view.segment->rows_offset(block)] ^= 1;
+    }
+  }
+  ASSERT_TRUE(index.builder().begin(index.newest()).ok());
+  const PlainRow row = journal.world.model().at(3);
+  ASSERT_TRUE(index.builder().append(9999, row.packed.data(), row.factors, 1).ok());
+  index.publish();
+  EXPECT_FALSE(index.damage().any());
+  EXPECT_TRUE(index.newest().find(9999).valid() || index.damage().any());
 }
 
 }  // namespace
