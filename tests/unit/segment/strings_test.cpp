@@ -171,5 +171,19 @@ TEST(Strings, AWrongCountCostsALookAndNothingElse) {
   EXPECT_TRUE(world.newest_is_right());
 }
 
+TEST(Strings, AreCountedAgainByTheSuccessorOfADeadWriter) {
+  BuilderWorld world(8, 2, 0, kStrings);
+  world.universe = range(0, 700);
+  upsert(world, range(0, 700));
+  remove(world, range(100, 300));
+  upsert(world, range(350, 9));  // the builder keeps nothing in reserve then
+  for (std::uint32_t i = 0; i < world.newest().strings.directory->count; ++i) {
+    world.newest().strings.directory->entries()[i].chunk->dead += i + 1;
+  }
+  EXPECT_FALSE(world.newest_is_right());
+  (void)world.builder().recover(world.newest(), 0);
+  EXPECT_TRUE(world.newest_is_right());
+}
+
 }  // namespace
 }  // namespace vicinal::test
