@@ -103,7 +103,7 @@ describe('an index with helpers', () => {
   });
 });
 
-test('a creation given up while helpers start tells none of them of the index', async () => {
+test('a creation given up while helpers start tells none of them of the index any more', async () => {
   const posted = await catchPosts('help');
   const writers = await catchPosts('write');
   // Given up in the very moment in which the helpers' start begins to listen for it: the writer's,
@@ -115,9 +115,12 @@ test('a creation given up while helpers start tells none of them of the index', 
     AbortSignal.prototype.addEventListener.apply(signal, args);
     if (writers.length > 0 && ++listeners === 2) controller.abort();
   };
+  // A page opens workers at once, and may have told them before it is given up; not afterwards.
+  let toldBefore;
   const { workers } = await catchWorkers(async () => {
     const error = await errorOf(() => create({ dim }, { ...load, threads: 2, signal }));
     expect(error.code).toBe('ABORTED');
+    toldBefore = posted.length;
     // Another index, made of the same memory, whose helpers start afterwards.
     const index = await create({ dim }, { ...load, threads: 1 });
     await index.add([1], rowsOf(1, 1));
@@ -125,7 +128,7 @@ test('a creation given up while helpers start tells none of them of the index', 
   });
   expect(listeners).toBe(2);
   expect(workers.length).toBeGreaterThanOrEqual(3);
-  expect(posted.length).toBe(1);
+  expect(posted.length - toldBefore).toBe(1);
 });
 
 test('helpers are as many as there may be, or none where there are no threads', async () => {
