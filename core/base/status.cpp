@@ -23,9 +23,10 @@ constexpr const char* kOptionNames[] = {
     "seed",      "k",       "certainty", "min_score", "after",   "filter",
     "max_bytes", "readers", "ids_length", "handle", "path",
     "sample",    "calibrate", "write",    "helpers", "ids",
+    "durable",
 };
 constexpr std::size_t kOptionCount = sizeof kOptionNames / sizeof kOptionNames[0];
-static_assert(kOptionCount == static_cast<std::size_t>(OptionName::ids) + 1);
+static_assert(kOptionCount == static_cast<std::size_t>(OptionName::durable) + 1);
 
 // No system numbers its errors beyond this; what lies above is no error of one.
 constexpr std::uint64_t kErrnoMax = 4095;
@@ -114,6 +115,7 @@ std::string Status::message() const {
     case Code::corrupt: return "the data is damaged: it fails its checksum or its bounds";
     case Code::version: return "the file was written by a newer version";
     case Code::busy:
+      if (b_ == 0 && a_ != 0) return "process " + number(a_) + " has the file open for writing";
       return limit_sentence(
           "there are as many readers, helpers or waiting writes as there can be, or readers"
           " hold back too much memory",

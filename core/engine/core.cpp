@@ -81,6 +81,8 @@ Status Core::start() noexcept {
 
 Core::~Core() {
   (void)helper_threads_.set(0);
+  if (journal_ != nullptr) journal_->stop();
+  journal_.reset();
   // The last owner is alone: no reader, no producer, no writer. A pending write keeps its index, so
   // that what still waits here was given up by its producer.
   if (token_.epoch() != recovered_epoch_) recover();
@@ -107,6 +109,46 @@ Status Core::damaged() const noexcept {
 void Core::close() noexcept {
   closed_.store(1, sync::release);
   doorbell_.ring();
+  if (journal_ == nullptr) return;
+  // Who holds the role now may not have seen it: what it publishes belongs into the file, too.
+  for (;;) {
+    const std::uint32_t seen = doorbell_.prepare();
+    if (take_role()) break;
+    doorbell_.wait(seen, kWaitUsMax);
+  }
+  journal_->stop();
+  token_.give_back();
+  if (any_pending()) doorbell_.ring();  // I5
+}
+
+void Core::leave_role() noexcept {
+  token_.give_back();
+  if (journal_ != nullptr) journal_->follow();
+}
+
+Status Core::can_be_durable() const noexcept {
+  if (journal_ != nullptr) return journal_->status();
+  return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::durable));
+}
+
+Status Core::restore(std::uint64_t sequence, Restore& restore) noexcept {
+  const auto& empty = static_cast<const segment::Version&>(*root_.newest());
+  if (sequence == empty.sequence) return {};  // nothing was ever written
+  const bool taken = take_role();
+  VICINAL_ASSERT(taken);
+  Status made = builder_.begin(empty, sequence);
+  if (made.ok()) {
+    segment::Replay replay(builder_, options_.metric);
+    made = restore.apply(replay, damage_);
+    if (made.ok()) {
+      publish();
+      builder_.reopen(static_cast<const segment::Version&>(*root_.newest()));
+    } else {
+      builder_.abandon();
+    }
+  }
+  token_.give_back();
+  return made;
 }
 
 Result<Message::Owner> Core::make_message(MessageKind kind, std::uint64_t count,
@@ -172,7 +214,7 @@ std::uint32_t Core::pump(std::uint64_t budget_us) noexcept {
   const bool idle = completed == 0 && budget_us != 0;
   const bool more =
       (idle || compaction_is_urgent()) && compact_slice(std::min(budget_us, kSliceUs));
-  token_.give_back();
+  leave_role();
   if (any_pending() || more) doorbell_.ring();  // I5
   return completed == 0 && more ? 1 : completed;
 }
@@ -186,7 +228,7 @@ std::uint64_t Core::drive(const Message* until) noexcept {
     if (!take_role()) return completed;  // its holder looks again
     completed += run_batch(kBatchUsMax);
     more = (!any_pending() || compaction_is_urgent()) && compact_slice(kSliceUs);
-    token_.give_back();
+    leave_role();
     left = any_pending();
     // A compaction goes on at other times, unless it is waited for.
     if (!left && (!more || until == nullptr)) break;
@@ -200,7 +242,7 @@ bool Core::apply_alone(Message& message) noexcept {
   in_hand_.enter(message);
   // Behind what a holder that died had in hand.
   while (Message* first = in_hand_.first_unplanned()) (void)run_version(first, 0);
-  token_.give_back();
+  leave_role();
   if (any_pending()) doorbell_.ring();  // I5
   return true;
 }

@@ -29,11 +29,13 @@
 
 #include "engine/helpers.hpp"
 #include "engine/in_hand.hpp"
+#include "engine/journal.hpp"
 #include "engine/message.hpp"
 #include "quant/quantiser.hpp"
 #include "segment/builder.hpp"
 #include "search/help_pool.hpp"
 #include "segment/compaction.hpp"
+#include "segment/replay.hpp"
 #include "sync/event.hpp"
 #include "sync/message_ring.hpp"
 #include "sync/reader_slots.hpp"
@@ -94,6 +96,23 @@ class Core {
   // CORRUPT(where) once damage was met.
   [[nodiscard]] Status damaged() const noexcept;
 
+  // Before anybody else knows the index: its version becomes what `restore` makes of the empty one,
+  // with this sequence. CORRUPT, FULL.
+  class Restore {
+   public:
+    virtual Status apply(segment::Replay& replay, segment::Damage& damage) noexcept = 0;
+
+   protected:
+    ~Restore() = default;
+  };
+  Status restore(std::uint64_t sequence, Restore& restore) noexcept;
+  // The same: from now on versions go to a file.
+  void attach(std::unique_ptr<Journal> journal) noexcept { journal_ = std::move(journal); }
+  // Null: the index has no file.
+  [[nodiscard]] Journal* journal() const noexcept { return journal_.get(); }
+  // Whether a write can be made certain to survive a loss of power. UNSUPPORTED, READ_ONLY, CLOSED.
+  [[nodiscard]] Status can_be_durable() const noexcept;
+
   // A message whose rows will be measured from the newest version's origin. Errors as
   // Message::create, BUSY without a free slot to look at the version through.
   // `text_bytes`: of its strings, where ids are strings.
@@ -136,6 +155,8 @@ class Core {
   [[nodiscard]] bool any_pending() const noexcept;
   // Takes the token, and mends what a dead holder left (I8). False: somebody else has it.
   [[nodiscard]] bool take_role() noexcept;
+  // Gives it back, and logs what was published.
+  void leave_role() noexcept;
   void recover() noexcept;
   void recover_messages() noexcept;
   [[nodiscard]] std::uint32_t run_batch(std::uint64_t budget_us) noexcept;
@@ -222,6 +243,7 @@ class Core {
   std::uint64_t string_end_seen_ = 0;   // of the version that the last move of strings began with
   std::uint32_t next_lane_ = 0;
 
+  std::unique_ptr<Journal> journal_;  // set before others know the index
   HelperThreads helper_threads_;  // the last member: they end first
 };
 

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/assert.hpp"
+#include "engine/opener.hpp"
 #include "quant/calibration.hpp"
 #include "quant/factor_limits.hpp"
 
@@ -45,6 +46,10 @@ std::uint64_t ImageLoader::row_bytes() const noexcept {
 
 Status ImageLoader::take(std::span<const std::byte> bytes) noexcept {
   while (!bytes.empty() && failed_.ok()) {
+    if (stage_ == Stage::log) {
+      failed_ = log_.append(bytes.data(), bytes.size());
+      break;
+    }
     if (stage_ == Stage::done) {
       failed_ = Status(Code::corrupt);  // longer than it says
       break;
@@ -61,6 +66,12 @@ Status ImageLoader::take(std::span<const std::byte> bytes) noexcept {
 }
 
 Result<std::shared_ptr<Core>> ImageLoader::finish() noexcept {
+  if (failed_.ok() && stage_ == Stage::log) {
+    auto core = Opener::load(log_.bytes(), memory_bytes_max_);
+    log_.release();
+    failed_ = core.status();
+    return core;
+  }
   if (failed_.ok() && stage_ != Stage::done) failed_ = Status(Code::corrupt);
   if (!failed_.ok()) return failed_;
   return std::move(core_);
@@ -75,6 +86,7 @@ Status ImageLoader::advance() noexcept {
     case Stage::factors: return take_factors();
     case Stage::rows: return take_rows();
     case Stage::skipped:
+    case Stage::log:
     case Stage::done: break;
   }
   return end();
@@ -89,6 +101,10 @@ void ImageLoader::want(Stage stage, void* target, std::uint64_t bytes) noexcept 
 }
 
 Status ImageLoader::take_header() noexcept {
+  if (storage::is_log(header_bytes_)) {
+    stage_ = Stage::log;
+    return log_.append(header_bytes_, sizeof header_bytes_);
+  }
   const auto header = storage::read_header(header_bytes_);
   if (!header.ok()) return header.status();
   header_ = *header;

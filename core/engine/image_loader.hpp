@@ -8,6 +8,8 @@
 //     the index only ids and factors wait, 20 bytes a row.
 // I3: the first error stays. An option that this version does not have is told at the end, when it
 //     is known not to be damage.
+// I4: a file of format 3 has no order that it could be read in from one end: its bytes are kept as
+//     they come, and opened at the end.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +19,7 @@
 
 #include "base/aligned_buffer.hpp"
 #include "base/checksum.hpp"
+#include "base/growing_buffer.hpp"
 #include "engine/core.hpp"
 #include "engine/image_layout.hpp"
 #include "storage/image.hpp"
@@ -46,7 +49,9 @@ class ImageLoader {
 
  private:
   static constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
-  enum class Stage : std::uint8_t { header, head, origin, ids, factors, rows, skipped, done };
+  enum class Stage : std::uint8_t {
+    header, head, origin, ids, factors, rows, skipped, log, done,
+  };
 
   // Rows that enter the index together.
   struct Part {
@@ -98,6 +103,7 @@ class ImageLoader {
   Part* last_ = nullptr;
   Part* part_ = nullptr;  // whose factors come
   AlignedBuffer rows_;
+  GrowingBuffer log_;  // a file of format 3, as much as has come (I4)
 };
 
 }  // namespace vicinal::engine

@@ -3,8 +3,11 @@
 
 #include "engine/core.hpp"
 #include "engine/image.hpp"
+#include "engine/journal.hpp"
+#include "engine/log_file.hpp"
+#include "engine/opener.hpp"
 #include "engine/reader.hpp"
-#include "platform/file.hpp"
+#include "platform/file_system.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal {
@@ -14,9 +17,18 @@ constexpr int kAdd = static_cast<int>(engine::MessageKind::add);
 constexpr int kUpsert = static_cast<int>(engine::MessageKind::upsert);
 constexpr int kRemove = static_cast<int>(engine::MessageKind::remove);
 
-Result<Receipt> write(engine::Core& core, engine::Message& message) noexcept {
+Result<Receipt> write(engine::Core& core, engine::Message& message,
+                      const WriteOptions& options = {}) noexcept {
+  if (options.durable) {
+    const Status possible = core.can_be_durable();
+    if (!possible.ok()) return possible;
+  }
   const Status written = core.write_and_wait(message);
   if (!written.ok()) return written;
+  if (options.durable) {
+    const Status certain = core.journal()->make_durable(message.receipt.sequence);
+    if (!certain.ok()) return certain;
+  }
   return message.receipt;
 }
 
@@ -80,16 +92,24 @@ Result<Index> Index::create(const IndexOptions& options) {
 }
 
 Result<Index> Index::from_bytes(std::span<const std::byte> bytes, const OpenOptions& options) {
-  auto core = engine::Image::load(bytes, options.memory_bytes_max);
+  const bool log = storage::is_log(bytes);
+  auto core = log ? engine::Opener::load(bytes, options.memory_bytes_max)
+                  : engine::Image::load(bytes, options.memory_bytes_max);
   if (!core.ok()) return core.status();
   return Index(std::move(core).value(), options.read_only);
 }
 
 Result<Index> Index::open(const std::string& path, const OpenOptions& options) {
-  auto bytes = platform::read_file(
-      path.c_str(), options.memory_bytes_max == 0 ? ~std::uint64_t{0} : options.memory_bytes_max);
-  if (!bytes.ok()) return bytes.status();
-  return from_bytes({bytes->data(), bytes->size()}, options);
+  platform::FileSystem& files =
+      options.files == nullptr ? platform::system_files() : *options.files;
+  engine::Opener::Options wanted;
+  wanted.read_only = options.read_only;
+  wanted.mapped = options.mapped;
+  wanted.memory_bytes_max = options.memory_bytes_max;
+  if (options.create.has_value()) wanted.create = &*options.create;
+  auto core = engine::Opener::open(files, path.c_str(), wanted);
+  if (!core.ok()) return core.status();
+  return Index(std::move(core).value(), options.read_only);
 }
 
 const IndexOptions& Index::options() const noexcept { return core_->options(); }
@@ -116,7 +136,7 @@ Result<Receipt> Index::write_rows(int kind, std::span<const Id> ids, std::span<c
     if (!options.atomic) part_ids = part_ids.first(ids_of_part(part_ids));
     const std::size_t count = part_ids.size();
     const auto part = has_rows ? rows.subspan(first * dim, count * dim) : rows;
-    const auto written = write_part(kind, part_ids, part, first);
+    const auto written = write_part(kind, part_ids, part, first, options);
     if (!written.ok()) return written.status();
     landed = {written->sequence, landed.count + written->count};
     if (options.landed != nullptr) *options.landed = landed;
@@ -128,7 +148,7 @@ Result<Receipt> Index::write_rows(int kind, std::span<const Id> ids, std::span<c
 // One message of rows `first` .. of the whole write.
 template <class Id>
 Result<Receipt> Index::write_part(int kind, std::span<const Id> ids, std::span<const float> rows,
-                                  std::uint64_t first) {
+                                  std::uint64_t first, const WriteOptions& options) {
   const auto text_bytes = text_bytes_of(ids, first);
   if (!text_bytes.ok()) return text_bytes.status();
   Result<Receipt> written = Receipt{};
@@ -145,7 +165,7 @@ Result<Receipt> Index::write_part(int kind, std::span<const Id> ids, std::span<c
       }
       if (!encoded.ok()) return encoded;
     }
-    written = write(*core_, **message);
+    written = write(*core_, **message, options);
     if (!is_stale(written.status())) break;
   }
   const Status status = written.status();
@@ -154,7 +174,7 @@ Result<Receipt> Index::write_part(int kind, std::span<const Id> ids, std::span<c
   return written;
 }
 
-Result<Receipt> Index::calibrate(std::span<const float> sample, const WriteOptions&) {
+Result<Receipt> Index::calibrate(std::span<const float> sample, const WriteOptions& options) {
   if (core_->closed()) return Status(Code::closed);
   if (read_only_) return Status(Code::read_only);
   const std::size_t dim = core_->options().dim;
@@ -164,7 +184,7 @@ Result<Receipt> Index::calibrate(std::span<const float> sample, const WriteOptio
   if (!message.ok()) return message.status();
   const Status kept = (*message)->encode(0, sample.data(), rows);
   if (!kept.ok()) return kept;
-  return write(*core_, **message);
+  return write(*core_, **message, options);
 }
 
 Result<Receipt> Index::add(std::span<const std::uint64_t> ids, std::span<const float> rows,
@@ -192,12 +212,12 @@ Result<Receipt> Index::remove(IdStrings ids, const WriteOptions& options) {
   return write_rows(kRemove, ids.list(), {}, options);
 }
 
-Result<Receipt> Index::clear(const WriteOptions&) {
+Result<Receipt> Index::clear(const WriteOptions& options) {
   if (core_->closed()) return Status(Code::closed);
   if (read_only_) return Status(Code::read_only);
   auto message = core_->make_message(engine::MessageKind::clear, 0);
   if (!message.ok()) return message.status();
-  return write(*core_, **message);
+  return write(*core_, **message, options);
 }
 
 Result<Receipt> Index::compact() {
@@ -206,6 +226,17 @@ Result<Receipt> Index::compact() {
   auto message = core_->make_message(engine::MessageKind::compact, 0);
   if (!message.ok()) return message.status();
   return write(*core_, **message);
+}
+
+Result<Receipt> Index::flush() {
+  if (core_->closed()) return Status(Code::closed);
+  if (read_only_) return Status(Code::read_only);
+  const Status possible = core_->can_be_durable();
+  if (!possible.ok()) return possible;
+  const std::uint64_t sequence = core_->sequence();
+  const Status certain = core_->journal()->make_durable(sequence);
+  if (!certain.ok()) return certain;
+  return Receipt{sequence, 0};
 }
 
 WriteQueue Index::write_queue() const { return WriteQueue(core_, read_only_); }
@@ -286,11 +317,20 @@ Result<std::vector<std::byte>> Index::to_bytes() const {
 }
 
 Status Index::save(const std::string& path) const {
+  if (core_->closed()) return Status(Code::closed);
+  engine::Journal* journal = core_->journal();
+  if (journal != nullptr && journal->is_at(path.c_str())) {
+    return journal->make_durable(core_->sequence());
+  }
   auto reader = engine::ReaderCore::open(core_);
   if (!reader.ok()) return reader.status();
-  auto image = engine::Image::save(**reader);
-  if (!image.ok()) return image.status();
-  return platform::write_file(path.c_str(), {image->data(), image->size()});
+  platform::FileSystem& files = platform::system_files();
+  auto temporary = files.create_beside(path.c_str());
+  if (!temporary.ok()) return temporary.status();
+  const Status written = (*reader)->write_log_file(*temporary->file);
+  if (written.ok()) return files.rename_over(*temporary);
+  files.discard(*temporary);
+  return written;
 }
 
 Stats Index::stats() const {

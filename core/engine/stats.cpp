@@ -65,8 +65,9 @@ void Core::fill_shared(Stats* stats) const noexcept {
   }
   stats->writers_replaced = token_.epoch();
   stats->leaked_bytes = leaked_bytes_.load(sync::relaxed);
-  stats->readers = slots_.in_use();
-  stats->readers_max = sync::kReaderSlotsMax - slots_.retired();
+  const std::uint32_t own_slots = journal_ == nullptr ? 0 : Journal::slots();
+  stats->readers = slots_.in_use() - own_slots;
+  stats->readers_max = sync::kReaderSlotsMax - slots_.retired() - own_slots;
   stats->slots_retired = slots_.retired();
   stats->oldest_sequence = stats->sequence;
   slots_.scan([&](std::uint32_t number, sync::Pin pin) {

@@ -89,6 +89,9 @@ class FileSystem {
 // The operating system's; one that answers UNSUPPORTED where there is none.
 [[nodiscard]] FileSystem& system_files() noexcept;
 
+// Bytes that nobody has drawn before, for names of files.
+void draw_random(std::span<std::byte> bytes) noexcept;
+
 // Which process this is, for those who are told that it has the lock; 0 where nobody can tell.
 [[nodiscard]] std::uint64_t process_id() noexcept;
 

@@ -78,6 +78,11 @@ class Replay {
   Status attach_table(std::uint32_t place, SubTable* table) noexcept;
   // Room for the hints of so many rows where there is no table yet. FULL.
   Status expect_rows(std::uint64_t rows) noexcept;
+  // Rows that a segment has by now; ~0 where there is none.
+  [[nodiscard]] std::uint32_t rows_of(std::uint32_t number) const noexcept {
+    const SegmentView* shown = builder_.next_->view(number);
+    return shown == nullptr ? ~std::uint32_t{0} : shown->rows;
+  }
   // Hints to the live rows [from, to) of a segment. CORRUPT, FULL.
   Status enter_hints(std::uint32_t number, std::uint32_t from, std::uint32_t to) noexcept;
 

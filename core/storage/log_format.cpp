@@ -143,6 +143,12 @@ void write_superblock(std::span<std::byte, kFilePageBytes> page, const Superbloc
   std::memcpy(page.data() + kSuperblockSum, &sum, sizeof sum);
 }
 
+bool is_log(std::span<const std::byte> bytes) noexcept {
+  if (bytes.size() < kFileStartBytes) return false;
+  const auto version = read_file_version(bytes.first<kFileStartBytes>());
+  return version.ok() && *version >= kLogVersion;
+}
+
 Result<Superblock> read_superblock(std::span<const std::byte, kFilePageBytes> page) noexcept {
   const auto version = read_file_version(page.first<kFileStartBytes>());
   if (!version.ok()) return version.status();

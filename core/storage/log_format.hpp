@@ -66,6 +66,9 @@ inline constexpr std::size_t kFileStartBytes = 64;
 [[nodiscard]] Result<std::uint32_t> read_file_version(
     std::span<const std::byte, kFileStartBytes> start) noexcept;
 
+// Whether the bytes are a file's of format 3 or later, intact as far as their first 64.
+[[nodiscard]] bool is_log(std::span<const std::byte> bytes) noexcept;
+
 void write_superblock(std::span<std::byte, kFilePageBytes> page, const Superblock& of) noexcept;
 // CORRUPT: not as it was written, or no superblock. VERSION(found, kLogVersion): of a newer format.
 // UNSUPPORTED(option): intact, but with what this version cannot read.

@@ -78,7 +78,7 @@ enum class BadId : std::uint8_t {
 enum class OptionName : std::uint8_t {
   none, dim, metric, bits, originals, partitions, seed, k, certainty, min_score, after, filter,
   max_bytes, readers, ids_length, handle, path, sample, calibrate, stale_write,
-  helpers, ids,
+  helpers, ids, durable,
 };
 
 // A value or the Status that explains its absence. Reading the value of an error is a bug of the

@@ -110,6 +110,10 @@ struct WriteOptions {
   // Where to tell what has landed, at an error too: the version that shows the last part, and the
   // rows of all; zeros when nothing has. Null: nowhere.
   Receipt* landed = nullptr;
+  // True: returns once the write survives a loss of power. UNSUPPORTED without a file, READ_ONLY
+  // once the file could not be written: nothing is applied then. IO(errno) for the write that meets
+  // it: it is applied and visible, but not certain.
+  bool durable = false;
 };
 
 // A moment's figures. Byte counts are of memory that was handed out and touched.

@@ -30,6 +30,9 @@ class ImageOut;
 class Message;
 class ReaderCore;
 }  // namespace engine
+namespace platform {
+class FileSystem;
+}  // namespace platform
 namespace search {
 class IdFilter;
 }  // namespace search
@@ -385,6 +388,15 @@ class Helper {
 struct OpenOptions {
   bool read_only = false;
   std::uint64_t memory_bytes_max = 0;  // 0: no limit; a file that needs more is FULL
+  // Rows are searched where the file is mapped: opening reads next to nothing, processes share one
+  // copy, and each part is checked before its first use. A file that somebody else cuts short then
+  // ends the process. False: all is read and checked at once.
+  bool mapped = true;
+  // Index::open alone, not with `read_only`: the options of the index to make where there is no
+  // file. Where there is one, it has to be of the same options, else BAD_OPTION(name).
+  std::optional<IndexOptions> create;
+  // What opens and writes files; null: the operating system's. It outlives the index.
+  platform::FileSystem* files = nullptr;
 };
 
 // Refers to an index without keeping it alive. May be used from any number of threads at once.
@@ -403,7 +415,11 @@ class Index {
  public:
   // An empty index in memory. BAD_OPTION(name), UNSUPPORTED, FULL.
   [[nodiscard]] static Result<Index> create(const IndexOptions& options);
-  // An index from a file that `save` wrote. IO, CORRUPT, VERSION, FULL.
+  // The index in a file. Not read_only: every write goes to the file, too. It is there for whoever
+  // opens the file later once the call has returned, and survives a loss of power with
+  // WriteOptions::durable or after `flush`. One process may write: BUSY(its number) for the second.
+  // A file of format 1 or 2 is loaded into memory, and writes do not reach it. IO, CORRUPT, VERSION,
+  // UNSUPPORTED, FULL, BUSY, BAD_OPTION(name).
   [[nodiscard]] static Result<Index> open(const std::string& path, const OpenOptions& options = {});
   [[nodiscard]] static Result<Index> from_bytes(std::span<const std::byte> bytes,
                                                 const OpenOptions& options = {});
@@ -444,6 +460,11 @@ class Index {
   // it is. The receipt counts the dead rows that went. READ_ONLY, CLOSED, FULL, BUSY.
   Result<Receipt> compact();
 
+  // Returns when all that was written by then, in whatever way, survives a loss of power: the
+  // sequence that does. UNSUPPORTED without a file; IO(errno) when the file cannot be written, and
+  // READ_ONLY from then on, since nobody knows what is on the disk; FULL, CLOSED.
+  Result<Receipt> flush();
+
   // Writes without waiting; somebody must call pump.
   [[nodiscard]] WriteQueue write_queue() const;
   // Does writes that are pending, about `budget_us` microseconds of them, unless another thread is
@@ -481,14 +502,17 @@ class Index {
   // reader. Native threads have no number: their readers are destroyed with them. Returns how many
   // slots there were.
   std::uint32_t bury(std::uint32_t realm, bool reuse) noexcept;
-  // Writes the newest version to a file, atomically: the old file or the new one. IO, CLOSED, FULL;
-  // UNSUPPORTED(ids), here and for every other way to its bytes, where ids are strings.
+  // Writes the newest version to a file of its own, atomically: the old file or the new one. Onto
+  // the file that this index was opened from: as `flush`. IO, CLOSED, FULL; UNSUPPORTED(ids), here
+  // and for every other way to its bytes, where ids are strings.
   Status save(const std::string& path) const;
   [[nodiscard]] Result<std::vector<std::byte>> to_bytes() const;
   // The figures of the newest version; all zero when they cannot be had: `try_stats` says why.
   // CLOSED, BUSY (they take a reader's slot for a moment).
   [[nodiscard]] Stats stats() const;
   [[nodiscard]] Result<Stats> try_stats() const;
+  // Nothing is answered or written from now on, and the file is free for another writer. What was
+  // written and not made durable is in the file, and survives all but a loss of power.
   void close() noexcept;
 
  private:
@@ -500,7 +524,7 @@ class Index {
                              const WriteOptions& options);
   template <class Id>
   Result<Receipt> write_part(int kind, std::span<const Id> ids, std::span<const float> rows,
-                             std::uint64_t first);
+                             std::uint64_t first, const WriteOptions& options);
   std::shared_ptr<engine::Core> core_;
   bool read_only_ = false;
 };

@@ -41,7 +41,11 @@ struct Path {
 class PosixFile final : public File {
  public:
   explicit PosixFile(int number) noexcept : number_(number) {}
-  ~PosixFile() override { ::close(number_); }
+  ~PosixFile() override {
+    // Mappings keep the open file, and with it its lock.
+    if (locked_) ::flock(number_, LOCK_UN);
+    ::close(number_);
+  }
 
   Result<std::uint64_t> size() noexcept override {
     struct stat about{};
@@ -82,6 +86,7 @@ class PosixFile final : public File {
     do {
       refused = ::flock(number_, LOCK_EX | LOCK_NB);
     } while (refused != 0 && errno == EINTR);
+    locked_ = refused == 0 || locked_;
     if (refused == 0) return {};
     return errno == EWOULDBLOCK ? Status(Code::busy) : error(errno);
   }
@@ -114,6 +119,7 @@ class PosixFile final : public File {
   }
 
   int number_;
+  bool locked_ = false;
 };
 
 [[nodiscard]] Result<std::unique_ptr<File>> file_of(int number) noexcept {
@@ -262,6 +268,12 @@ void unmap_file(void* memory, std::size_t bytes) noexcept {
 FileSystem& system_files() noexcept {
   static PosixFiles files;
   return files;
+}
+
+void draw_random(std::span<std::byte> bytes) noexcept {
+  if (::getentropy(bytes.data(), bytes.size()) == 0) return;
+  Random random(monotonic_ns() ^ static_cast<std::uint64_t>(getpid()) << 40);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.next());
 }
 
 std::uint64_t process_id() noexcept { return static_cast<std::uint64_t>(::getpid()); }

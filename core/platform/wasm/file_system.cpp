@@ -1,6 +1,8 @@
 #include "platform/file_system.hpp"
 
 #include "base/assert.hpp"
+#include "base/random.hpp"
+#include "platform/clock.hpp"
 
 namespace vicinal::platform {
 namespace {
@@ -27,6 +29,11 @@ FileSystem& system_files() noexcept {
 }
 
 void unmap_file(void*, std::size_t) noexcept { VICINAL_ASSERT(false); }  // nothing is ever mapped
+
+void draw_random(std::span<std::byte> bytes) noexcept {
+  Random random(monotonic_ns() ^ reinterpret_cast<std::uintptr_t>(bytes.data()) << 32);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.next());
+}
 
 std::uint64_t process_id() noexcept { return 0; }
 

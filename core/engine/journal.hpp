@@ -1,0 +1,142 @@
+// The log of an index's commits in its file: who writes it, when, and what is certain afterwards.
+//
+// Thread safety: any thread, once `start` is over; `stop` waits for who is at work.
+//
+// A version is published first and logged then, so that no reader ever waits for a disk. One thread
+// at a time has the log; it holds the version last logged pinned, and writes what the newest one has
+// more (log_writer.hpp). So group commit, compactions and `clear` need no special case, and versions
+// between the two are never written. With
+//   (P) a version is published          seq_cst [current], version_root.hpp (1)
+//   (B) its publisher rings the bell    seq_cst [event]
+//   (T) and tries the log's token       seq_cst [token]; refused, it leaves
+// the holder
+//   (L) looks at the bell               seq_cst [event]
+//   (V) pins the newest version         version_root.hpp (a) to (d)
+//   (1) writes extents and blocks, (2) a record; (3) where somebody asked for it: sync
+//   (4) stores the live page            release [live]
+//   (5) after (3): a meta slot, sync
+//   (G) gives the token back            seq_cst [token]
+//   (A) looks at the bell again         seq_cst [event]; if it has rung since (L): tries the token
+// No version is left out. If (T) was refused, it read what was there before that holder's (G), so in
+// the one order of seq_cst operations (B) < (T) < (G) < (A), and (A) hears (B); whoever is at (A)
+// tries again. If the holder's (L) hears (B), then (P) happens before (V), which sees that version
+// or a later one. Who wants to be certain takes the token itself and waits for it: then the version
+// it has published is one that its own (V) sees, or the log has it.
+//
+// After a loss of power at any moment: what was not synced may be there in any part. (2) behind (1):
+// the record's sum and the blocks' sums tell whether they are all there, and a record that is not
+// whole was never acknowledged, since that comes after (3). A meta slot of (5) names what (3) has
+// made certain; the two slots take turns, so one is always whole. Where (5) is lost, the walk behind
+// the older slot's end finds the record all the same.
+//
+// I1: a write or a sync that fails ends the log for good: nobody knows what is on the disk, and a
+//     second sync may say OK for what the first one lost. Who wanted certainty gets IO(errno), all
+//     later ones READ_ONLY; searches and other writes go on in memory.
+// I2: `durable_` is never more than what (3) and (5) have made certain.
+// I3: without a log that works no version is pinned.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "engine/log_writer.hpp"
+#include "platform/file_system.hpp"
+#include "segment/version.hpp"
+#include "storage/log_format.hpp"
+#include "sync/event.hpp"
+#include "sync/live_page.hpp"
+#include "sync/reader_slots.hpp"
+#include "sync/version_root.hpp"
+#include "sync/writer_token.hpp"
+#include "vicinal/status.hpp"
+
+namespace vicinal::engine {
+
+// A directory is written when the log behind the last one is longer than this, and than so many
+// times the directory: opening reads no more, and writing costs no more.
+inline constexpr std::uint64_t kDirectoryBytesMin = std::uint64_t{256} << 10;
+inline constexpr std::uint64_t kDirectoryShare = 4;
+
+class Journal {
+ public:
+  // What opening has found, or what a new file has.
+  struct State {
+    LogWriter::Place place;
+    std::uint64_t directory = 0;        // position of the newest one
+    std::uint64_t directory_bytes = 0;  // of its record
+    std::uint64_t turn = 0;             // of the newest meta slot
+  };
+
+  // `slots` has no free slot: BUSY. FULL.
+  [[nodiscard]] static Result<std::unique_ptr<Journal>> create(
+      const sync::VersionRoot& root, sync::ReaderSlots& slots, std::unique_ptr<platform::File> file,
+      const quant::CodeLayout& layout, const State& state) noexcept;
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+  ~Journal();
+
+  // Before anybody else knows it: the log stands for the newest version. Stores a meta slot, so that
+  // both are whole, and the live page. IO, FULL.
+  Status start() noexcept;
+  [[nodiscard]] LogWriter& writer() noexcept { return writer_; }
+
+  // After a version was published: logs the newest one, unless somebody is at it.
+  void follow() noexcept;
+  // Returns when the version of this sequence, which is published, survives a loss of power. IO for
+  // the first who fails, then READ_ONLY; FULL without memory; CLOSED after `stop`.
+  Status make_durable(std::uint64_t sequence) noexcept;
+  // READ_ONLY once the log has ended (I1).
+  [[nodiscard]] Status status() const noexcept;
+  // Whether `path` leads to the file.
+  [[nodiscard]] bool is_at(const char* path) noexcept;
+  // When nothing is published any more: logs what is, and closes the file.
+  void stop() noexcept;
+
+  // Reader slots that it has.
+  [[nodiscard]] static constexpr std::uint32_t slots() noexcept { return 2; }
+
+ private:
+  Journal(const sync::VersionRoot& root, sync::ReaderSlots& slots,
+          std::unique_ptr<platform::File> file, const quant::CodeLayout& layout,
+          const State& state) noexcept;
+
+  enum class Ended : std::uint32_t { no = 0, failed = 1, stopped = 2 };
+
+  // All of these with the token.
+  void take() noexcept;
+  void give_back() noexcept;
+  // Steps (V) to (5).
+  Status log_newest(bool durable) noexcept;
+  Status append_newest() noexcept;
+  Status append_directory() noexcept;
+  Status make_certain() noexcept;
+  Status write_meta() noexcept;
+  void announce() noexcept;
+  // I1. Returns what to tell.
+  Status failed(Status status) noexcept;
+  void let_go_of_versions() noexcept;
+  void close_file() noexcept;
+
+  const sync::VersionRoot& root_;
+  sync::ReaderSlots& slots_;
+  std::unique_ptr<platform::File> file_;
+  LogWriter writer_;
+  std::uint64_t directory_;
+  std::uint64_t directory_bytes_;
+  std::uint64_t turn_;
+  sync::LivePage* live_ = nullptr;  // mapped
+
+  sync::WriterToken token_;
+  sync::EventCount news_;  // the bell
+  sync::EventCount left_;  // who waits for the token
+  sync::Atomic<std::uint64_t> logged_sequence_;  // a hint
+  sync::Atomic<std::uint64_t> durable_;
+  sync::Atomic<std::uint32_t> ended_;
+
+  static constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
+  std::uint32_t holds_ = kNoSlot;  // the slot that pins `logged_`
+  std::uint32_t free_ = kNoSlot;
+  const segment::Version* logged_ = nullptr;
+};
+
+}  // namespace vicinal::engine

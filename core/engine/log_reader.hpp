@@ -1,0 +1,132 @@
+// Finds in an index file what opening has to apply: the newest directory and the whole commits
+// behind it (docs/format.md).
+//
+// Thread safety: one thread at a time.
+// I1: bytes are hostile until checked: a length before it is read, a sum before what it covers is
+//     used.
+// I2: what ends before the newest meta slot's end was certain once, so anything wrong there is
+//     CORRUPT. Behind it the log ends before the first record that is not whole, chained and in
+//     order, or whose blocks are not what their sums say: the disk may have lost any of it.
+// I3: where no meta slot is valid nothing is certain, and the walk begins at the log's first record
+//     and checks every block. A file without a single version is CORRUPT.
+#pragma once
+
+#include <cstdint>
+
+#include "base/aligned_buffer.hpp"
+#include "base/growing_buffer.hpp"
+#include "platform/file_system.hpp"
+#include "quant/layout.hpp"
+#include "segment/segment.hpp"
+#include "storage/commit_format.hpp"
+#include "storage/extent_format.hpp"
+#include "storage/log_format.hpp"
+#include "vicinal/status.hpp"
+
+namespace vicinal::engine {
+
+// Blocks of an extent, read and compared with their sums.
+class BlockReader {
+ public:
+  BlockReader(platform::File& file, const quant::CodeLayout& layout,
+              const storage::Uuid& uuid) noexcept
+      : file_(file), layout_(layout), uuid_(uuid) {}
+
+  // Blocks [from, to) into a slab of the extent's capacity. CORRUPT(position), IO, FULL.
+  Status read_into(std::uint8_t* slab, const storage::Extent& extent, std::uint32_t from,
+                   std::uint32_t to) noexcept;
+  // Whether they are sound, and their sums those that a record names. CORRUPT, IO, FULL.
+  Status check(const storage::Extent& extent, std::uint32_t from, std::uint32_t to,
+               std::uint64_t sum_of_sums) noexcept;
+
+ private:
+  Status read_arrays(std::uint8_t* slab, const segment::SlabLayout& in_slab,
+                     const storage::Extent& extent, std::uint32_t from, std::uint32_t to,
+                     std::uint32_t slab_from) noexcept;
+
+  platform::File& file_;
+  quant::CodeLayout layout_;
+  storage::Uuid uuid_;
+};
+
+class LogReader {
+ public:
+  // A segment of the version that the log ends with.
+  struct FileSegment {
+    storage::Extent extent;
+    std::uint32_t rows = 0;
+    bool there = false;
+  };
+  struct Record {
+    storage::RecordHeader header;
+    storage::CommitView view;
+  };
+
+  explicit LogReader(platform::File& file) noexcept : file_(file) {}
+
+  // The superblock. CORRUPT, VERSION, UNSUPPORTED, IO.
+  Status read_superblock() noexcept;
+  [[nodiscard]] const storage::Superblock& superblock() const noexcept { return superblock_; }
+  [[nodiscard]] const quant::CodeLayout& layout() const noexcept { return layout_; }
+  // The whole log. CORRUPT, UNSUPPORTED (a record of a kind that this version cannot read), IO,
+  // FULL.
+  Status find_end() noexcept;
+
+  // Where it ends.
+  [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
+  [[nodiscard]] std::uint64_t previous() const noexcept { return previous_; }
+  [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
+  [[nodiscard]] std::uint64_t directory() const noexcept { return directory_; }
+  [[nodiscard]] std::uint64_t directory_bytes() const noexcept { return directory_bytes_; }
+  [[nodiscard]] std::uint64_t turn() const noexcept { return turn_; }
+  [[nodiscard]] bool torn() const noexcept { return torn_; }
+  [[nodiscard]] std::uint64_t file_bytes() const noexcept { return bytes_; }
+
+  // The directory, then each commit behind it.
+  [[nodiscard]] std::size_t records() const noexcept {
+    return positions_.size() / sizeof(std::uint64_t);
+  }
+  // Valid until the next call. IO, FULL; CORRUPT where the file has changed.
+  [[nodiscard]] Result<Record> record(std::size_t index) noexcept;
+  // What is at a number in the end; null: nothing.
+  [[nodiscard]] const FileSegment* segment(std::uint32_t number) const noexcept;
+  // An extent by its place. CORRUPT, IO.
+  [[nodiscard]] Result<storage::Extent> extent_at(std::uint64_t position) noexcept;
+
+ private:
+  Status read_metas() noexcept;
+  // Header and body of the record there; the body stays in `body_`.
+  [[nodiscard]] Result<storage::RecordHeader> read_record(std::uint64_t position,
+                                                          const std::uint64_t* previous) noexcept;
+  [[nodiscard]] storage::CommitShape shape() const noexcept {
+    return {layout_.dim, layout_.packed_row_bytes};
+  }
+  // Records from `position` on, until one is wrong. Whether that is an error: I2.
+  Status walk(std::uint64_t position, bool chained, std::uint64_t limit) noexcept;
+  Status take(const storage::RecordHeader& header) noexcept;
+  Status take_commit(const storage::RecordHeader& header) noexcept;
+  Status note_segments(const storage::CommitView& view) noexcept;
+  Status check_blocks(const storage::CommitView& view) noexcept;
+  [[nodiscard]] FileSegment* mutable_segment(std::uint32_t number) noexcept;
+
+  platform::File& file_;
+  std::uint64_t bytes_ = 0;
+  storage::Superblock superblock_;
+  quant::CodeLayout layout_;
+  std::uint64_t certain_end_ = 0;
+  std::uint64_t meta_directory_ = 0;
+  std::uint64_t turn_ = 0;
+
+  std::uint64_t end_ = 0;
+  std::uint64_t shown_end_ = 0;  // behind the last commit or directory
+  std::uint64_t previous_ = 0;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t directory_ = 0;
+  std::uint64_t directory_bytes_ = 0;
+  bool torn_ = false;
+  GrowingBuffer positions_;
+  GrowingBuffer segments_;  // FileSegment
+  GrowingBuffer body_;
+};
+
+}  // namespace vicinal::engine

@@ -1,0 +1,311 @@
+#include "engine/log_writer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/bits.hpp"
+#include "base/checksum.hpp"
+#include "segment/block_sums.hpp"
+#include "segment/slab.hpp"
+
+namespace vicinal::engine {
+
+using segment::Segment;
+using segment::SegmentView;
+using segment::Version;
+using simd::kBlockRows;
+
+static_assert(storage::kFileBlockRows == kBlockRows);
+static_assert(storage::kFileSegmentRowsMax == segment::kSegmentRowsMax);
+static_assert(storage::kFileSegmentsMax == segment::kSegmentsMax);
+static_assert(storage::kFileLivePageWords == segment::kLivePageBlocks);
+static_assert(storage::kFileLivePages == segment::kLivePages);
+static_assert(sizeof(storage::BlockSums) == sizeof(segment::BlockSums));
+
+namespace {
+
+constexpr std::uint32_t kPageFrom = segment::VersionDiff::kPageSlots;
+
+}  // namespace
+
+std::uint64_t head_of(const storage::Uuid& uuid) noexcept {
+  std::uint64_t head = 0;
+  std::memcpy(&head, uuid.bytes.data(), sizeof head);
+  return head;
+}
+
+// Where a segment lies in the file.
+struct LogWriter::FileSegment {
+  const Segment* segment = nullptr;
+  storage::Extent extent;
+  segment::SlabLayout slab;
+  const segment::BlockSums* sums = nullptr;  // of the blocks that are whole
+  AlignedBuffer own_sums;                    // or empty: they are somebody else's
+  std::uint32_t blocks_written = 0;
+  // The sum of the first so many blocks' sums, for directories.
+  std::uint32_t summed_blocks = 0;
+  std::uint64_t sum_of_sums = 0;
+};
+
+LogWriter::LogWriter(platform::File& file, const quant::CodeLayout& layout,
+                     const Place& place) noexcept
+    : file_(&file), layout_(layout), place_(place),
+      record_({layout.dim, layout.packed_row_bytes}) {}
+
+LogWriter::~LogWriter() {
+  const auto count = static_cast<std::uint32_t>(segments_.size() / sizeof(FileSegment*));
+  for (std::uint32_t number = 0; number < count; ++number) delete file_segment(number);
+}
+
+LogWriter::FileSegment* LogWriter::file_segment(std::uint32_t number) const noexcept {
+  if (number >= segments_.size() / sizeof(FileSegment*)) return nullptr;
+  FileSegment* found = nullptr;
+  std::memcpy(&found, segments_.data() + number * sizeof found, sizeof found);
+  return found;
+}
+
+Status LogWriter::put(std::uint32_t number, std::unique_ptr<FileSegment> fresh) noexcept {
+  const std::size_t end = (number + std::size_t{1}) * sizeof(FileSegment*);
+  if (segments_.size() < end) {
+    const Status room = segments_.append_zeros(end - segments_.size());
+    if (!room.ok()) return room;
+  }
+  FileSegment* before = file_segment(number);
+  if (before != nullptr) garbage_bytes_ += before->extent.bytes();
+  delete before;
+  FileSegment* entry = fresh.release();
+  std::memcpy(segments_.data() + number * sizeof entry, &entry, sizeof entry);
+  return {};
+}
+
+Status LogWriter::adopt(const SegmentView& view, const storage::Extent& extent,
+                        const segment::BlockSums* sums) noexcept {
+  std::unique_ptr<FileSegment> entry(new (std::nothrow) FileSegment);
+  if (entry == nullptr) return Status(Code::full, sizeof(FileSegment));
+  entry->segment = view.segment;
+  entry->extent = extent;
+  entry->slab = segment::SlabLayout(layout_, extent.capacity);
+  entry->sums = sums;
+  if (sums == nullptr) {
+    if (!own_sums(*entry)) return Status(Code::full, extent.sums_bytes());
+    const std::size_t bytes = view.rows / kBlockRows * sizeof(segment::BlockSums);
+    if (bytes != 0) {
+      const Status read = file_->read_at(extent.sums, {entry->own_sums.data(), bytes});
+      if (!read.ok()) return read;
+    }
+  }
+  entry->blocks_written = view.rows / kBlockRows;
+  return put(view.segment->number(), std::move(entry));
+}
+
+std::uint64_t LogWriter::memory_bytes() const noexcept {
+  std::uint64_t bytes = segments_.capacity() + record_.memory_bytes();
+  const auto count = static_cast<std::uint32_t>(segments_.size() / sizeof(FileSegment*));
+  for (std::uint32_t number = 0; number < count; ++number) {
+    const FileSegment* entry = file_segment(number);
+    if (entry != nullptr) bytes += sizeof *entry + entry->own_sums.size();
+  }
+  return bytes;
+}
+
+Status LogWriter::write(std::uint64_t position, const void* bytes, std::size_t count) noexcept {
+  if (count == 0) return {};
+  return file_->write_at(position, {static_cast<const std::byte*>(bytes), count});
+}
+
+Result<LogWriter::FileSegment*> LogWriter::extent_for(const SegmentView& view,
+                                                      std::uint64_t sequence,
+                                                      Extents extents) noexcept {
+  const std::uint32_t number = view.segment->number();
+  FileSegment* at = file_segment(number);
+  if (at != nullptr && at->segment == view.segment) {
+    VICINAL_ASSERT(view.rows <= at->extent.capacity);  // I4
+    return at;
+  }
+  std::unique_ptr<FileSegment> fresh(new (std::nothrow) FileSegment);
+  if (fresh == nullptr) return Status(Code::full, sizeof(FileSegment));
+  const std::uint32_t capacity = extents == Extents::cut_to_rows
+                                     ? std::max(kBlockRows, round_up(view.rows, kBlockRows))
+                                     : view.segment->capacity();
+  fresh->segment = view.segment;
+  fresh->slab = segment::SlabLayout(layout_, capacity);
+  fresh->extent = storage::extent_at(place_.end, number, capacity, fresh->slab.bytes);
+  if (!own_sums(*fresh)) return Status(Code::full, fresh->extent.sums_bytes());
+  std::byte head[storage::kExtentHeadBytes];
+  const std::uint64_t sum =
+      storage::write_extent(head, place_.uuid, fresh->extent, sequence, place_.previous);
+  FileSegment* entry = fresh.get();
+  const Status kept = put(number, std::move(fresh));
+  if (!kept.ok()) return kept;
+  const Status written = write(entry->extent.position, head, sizeof head);
+  if (!written.ok()) return written;
+  place_.end = entry->extent.end();
+  place_.previous = sum;
+  return entry;
+}
+
+bool LogWriter::own_sums(FileSegment& at) noexcept {
+  if (at.own_sums.size() != 0) return true;
+  const std::size_t bytes = at.extent.blocks() * sizeof(segment::BlockSums);
+  auto made = AlignedBuffer::create(bytes);
+  if (!made.ok()) return false;
+  if (at.sums != nullptr) std::memcpy(made->data(), at.sums, bytes);
+  at.own_sums = std::move(made).value();
+  at.sums = at.own_sums.as<segment::BlockSums>();
+  return true;
+}
+
+Status LogWriter::write_blocks(FileSegment& at, const SegmentView& view) noexcept {
+  const std::uint32_t from = at.blocks_written;
+  const std::uint32_t to = view.rows / kBlockRows;
+  if (from >= to) return {};
+  if (!own_sums(at)) return Status(Code::full, at.extent.sums_bytes());
+  auto* sums = at.own_sums.as<segment::BlockSums>();
+  const std::uint64_t uuid_head = head_of(place_.uuid);
+  const std::uint64_t slab = at.extent.slab;
+  for (std::uint32_t block = from; block < to; ++block) {
+    const segment::BlockBytes bytes = view.segment->block(block);
+    sums[block] = {
+        segment::plane_sum(bytes, uuid_head, slab + segment::SlabLayout::plane_of(layout_, block)),
+        segment::row_sum(bytes, uuid_head, slab + at.slab.rows_of(layout_, block))};
+  }
+  const segment::BlockBytes first = view.segment->block(from);
+  const std::size_t count = to - from;
+  const std::size_t row = std::size_t{from} * kBlockRows;
+  const std::size_t rows = count * kBlockRows;
+  const struct {
+    std::uint64_t position;
+    const void* bytes;
+    std::size_t count;
+  } arrays[] = {
+      {slab + segment::SlabLayout::plane_of(layout_, from), first.plane,
+       count * layout_.plane_block_bytes},
+      {slab + at.slab.rests + row * layout_.rest_bytes, first.rests, rows * layout_.rest_bytes},
+      {slab + at.slab.scales + row * sizeof(float), first.scales, rows * sizeof(float)},
+      {slab + at.slab.plane_scales + row * sizeof(float), first.plane_scales,
+       rows * sizeof(float)},
+      {slab + at.slab.plane_cosines2 + row * sizeof(float), first.plane_cosines2,
+       rows * sizeof(float)},
+      {slab + at.slab.ids + row * sizeof(std::uint64_t), first.ids, rows * sizeof(std::uint64_t)},
+      {at.extent.sums_position(from), sums + from, count * sizeof *sums},
+  };
+  for (const auto& array : arrays) {
+    const Status written = write(array.position, array.bytes, array.count);
+    if (!written.ok()) return written;
+  }
+  at.blocks_written = to;
+  return {};
+}
+
+Status LogWriter::add_grown(FileSegment& at, const SegmentView& view,
+                            std::uint32_t rows_before) noexcept {
+  const std::uint32_t from = rows_before / kBlockRows;
+  const std::uint32_t to = view.rows / kBlockRows;
+  storage::GrownSegment grown{view.segment->number(), view.rows, 0};
+  if (from < to) {
+    if (from != 0) {
+      grown.sums = checksum64(at.sums + from, (to - from) * sizeof(segment::BlockSums));
+    } else {
+      if (at.summed_blocks != to) {
+        at.sum_of_sums = checksum64(at.sums, to * sizeof(segment::BlockSums));
+        at.summed_blocks = to;
+      }
+      grown.sums = at.sum_of_sums;
+    }
+  }
+  const Status added = record_.add_grown(grown);
+  if (!added.ok()) return added;
+  const std::uint32_t first = std::max(rows_before, to * kBlockRows);
+  const std::uint32_t count = view.rows - first;
+  if (count == 0) return {};
+  const auto room = record_.add_rows(count);
+  if (!room.ok()) return room.status();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t row = first + i;
+    room->ids[i] = view.segment->ids()[row];
+    const quant::RowFactors factors = view.segment->factors(row);
+    std::memcpy(room->factors + std::size_t{3} * i, &factors, sizeof factors);
+    view.copy_packed_row(layout_, row, room->packed_rows + i * layout_.packed_row_bytes);
+  }
+  return {};
+}
+
+Status LogWriter::add_lists() noexcept {
+  Status added;
+  for (const std::uint32_t number : diff_.dropped()) {
+    if (added.ok()) added = record_.add_dropped(number);
+  }
+  for (const segment::Slot slot : diff_.dead()) {
+    if (added.ok()) added = record_.add_dead(slot.value);
+  }
+  for (const segment::VersionDiff::Page& page : diff_.pages()) {
+    if (added.ok()) added = record_.add_live_page(page.number, page.page, page.words->words);
+  }
+  return added;
+}
+
+Status LogWriter::write_difference(const Version* base, const Version& version,
+                                   Extents extents) noexcept {
+  const Status compared = diff_.compare(base, version, base == nullptr ? 0 : kPageFrom);
+  if (!compared.ok()) return compared;
+  record_.clear();
+  for (const SegmentView* view : diff_.opened()) {
+    const auto at = extent_for(*view, version.sequence, extents);
+    if (!at.ok()) return at.status();
+    const storage::Extent& extent = (*at)->extent;
+    const Status added =
+        record_.add_opened({extent.segment, extent.capacity, extent.position});
+    if (!added.ok()) return added;
+  }
+  for (const segment::VersionDiff::Grown& grown : diff_.grown()) {
+    FileSegment* at = file_segment(grown.view->segment->number());
+    VICINAL_ASSERT(at != nullptr && at->segment == grown.view->segment);
+    VICINAL_ASSERT(grown.view->rows <= at->extent.capacity);  // I4
+    Status done = write_blocks(*at, *grown.view);
+    if (done.ok()) done = add_grown(*at, *grown.view, grown.rows_before);
+    if (!done.ok()) return done;
+  }
+  const Status added = add_lists();
+  if (!added.ok() || !diff_.calibrated()) return added;
+  return record_.set_origin(version.calibration->number, version.calibration->origin());
+}
+
+Status LogWriter::append(storage::RecordKind kind, const Version& version) noexcept {
+  storage::CommitHead head;
+  head.live_rows = version.live_rows;
+  head.dead_rows = version.dead_rows;
+  head.rows_dropped = version.rows_dropped;
+  head.segment_end = version.segment_end;
+  head.ids_record = ids_record_;
+  const auto sealed = record_.seal(place_.uuid, kind, place_.end, version.sequence,
+                                   place_.previous, head);
+  if (!sealed.ok()) return sealed.status();
+  const Status written = write(place_.end, sealed->bytes.data(), sealed->bytes.size());
+  if (!written.ok()) return written;
+  record_position_ = place_.end;
+  place_.end += sealed->bytes.size();
+  place_.previous = sealed->sum;
+  return {};
+}
+
+Status LogWriter::append_commit(const Version& base, const Version& version) noexcept {
+  Status appended = write_difference(&base, version, Extents::as_in_memory);
+  if (appended.ok()) appended = append(storage::RecordKind::commit, version);
+  if (!appended.ok()) return appended;
+  garbage_bytes_ += record_.bytes();
+  for (const std::uint32_t number : diff_.dropped()) {
+    // Of one that was opened again, the new one has this place by now.
+    if (version.view(number) == nullptr) (void)put(number, nullptr);  // there is room for it
+  }
+  return {};
+}
+
+Status LogWriter::append_directory(const Version& version, Extents extents) noexcept {
+  const Status written = write_difference(nullptr, version, extents);
+  return written.ok() ? append(storage::RecordKind::directory, version) : written;
+}
+
+}  // namespace vicinal::engine
