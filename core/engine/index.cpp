@@ -105,6 +105,7 @@ Result<Index> Index::open(const std::string& path, const OpenOptions& options) {
   engine::Opener::Options wanted;
   wanted.read_only = options.read_only;
   wanted.mapped = options.mapped;
+  wanted.detached = options.detached;
   wanted.memory_bytes_max = options.memory_bytes_max;
   if (options.create.has_value()) wanted.create = &*options.create;
   auto core = engine::Opener::open(files, path.c_str(), wanted);

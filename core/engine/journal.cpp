@@ -107,7 +107,12 @@ Status Journal::make_durable(std::uint64_t sequence) noexcept {
   Status certain;
   if (durable_.load(sync::relaxed) < sequence) {
     certain = status();
-    if (certain.ok()) certain = log_newest(true);
+    if (certain.ok()) {
+      certain = log_newest(true);
+    } else if (!failure_.ok()) {
+      certain = failure_;  // I1: nobody has been told
+    }
+    failure_ = Status();
   }
   give_back();
   if (news_.prepare() != heard) follow();  // (A)
@@ -186,6 +191,7 @@ void Journal::announce() noexcept {
 Status Journal::failed(Status status) noexcept {
   if (status.code() == Code::full) return status;  // log_writer.hpp I3
   ended_.store(static_cast<std::uint32_t>(Ended::failed), sync::relaxed);
+  failure_ = status;
   let_go_of_versions();
   return status;
 }

@@ -3,9 +3,9 @@
 // Thread safety: any thread, once `start` is over; `stop` waits for who is at work.
 //
 // A version is published first and logged then, so that no reader ever waits for a disk. One thread
-// at a time has the log; it holds the version last logged pinned, and writes what the newest one has
-// more (log_writer.hpp). So group commit, compactions and `clear` need no special case, and versions
-// between the two are never written. With
+// at a time has the log; it holds the version last logged pinned, and writes what the newest one
+// has more (log_writer.hpp). So group commit, compactions and `clear` need no special case, and
+// versions between the two are never written. With
 //   (P) a version is published          seq_cst [current], version_root.hpp (1)
 //   (B) its publisher rings the bell    seq_cst [event]
 //   (T) and tries the log's token       seq_cst [token]; refused, it leaves
@@ -17,17 +17,17 @@
 //   (5) after (3): a meta slot, sync
 //   (G) gives the token back            seq_cst [token]
 //   (A) looks at the bell again         seq_cst [event]; if it has rung since (L): tries the token
-// No version is left out. If (T) was refused, it read what was there before that holder's (G), so in
-// the one order of seq_cst operations (B) < (T) < (G) < (A), and (A) hears (B); whoever is at (A)
-// tries again. If the holder's (L) hears (B), then (P) happens before (V), which sees that version
-// or a later one. Who wants to be certain takes the token itself and waits for it: then the version
-// it has published is one that its own (V) sees, or the log has it.
+// No version is left out. If (T) was refused, it read what was there before that holder's (G), so
+// in the one order of seq_cst operations (B) < (T) < (G) < (A), and (A) hears (B); whoever is at
+// (A) tries again. If the holder's (L) hears (B), then (P) happens before (V), which sees that
+// version or a later one. Who wants to be certain takes the token itself and waits for it: then the
+// version it has published is one that its own (V) sees, or the log has it.
 //
-// After a loss of power at any moment: what was not synced may be there in any part. (2) behind (1):
-// the record's sum and the blocks' sums tell whether they are all there, and a record that is not
-// whole was never acknowledged, since that comes after (3). A meta slot of (5) names what (3) has
-// made certain; the two slots take turns, so one is always whole. Where (5) is lost, the walk behind
-// the older slot's end finds the record all the same.
+// After a loss of power at any moment: what was not synced may be there in any part. (2) behind
+// (1): the record's sum and the blocks' sums tell whether they are all there, and a record that is
+// not whole was never acknowledged, since that comes after (3). A meta slot of (5) names what (3)
+// has made certain; the two slots take turns, so one is always whole. Where (5) is lost, the walk
+// behind the older slot's end finds the record all the same.
 //
 // I1: a write or a sync that fails ends the log for good: nobody knows what is on the disk, and a
 //     second sync may say OK for what the first one lost. Who wanted certainty gets IO(errno), all
@@ -75,8 +75,8 @@ class Journal {
   Journal& operator=(const Journal&) = delete;
   ~Journal();
 
-  // Before anybody else knows it: the log stands for the newest version. Stores a meta slot, so that
-  // both are whole, and the live page. IO, FULL.
+  // Before anybody else knows it: the log stands for the newest version. Stores a meta slot, so
+  // that both are whole, and the live page. IO, FULL.
   Status start() noexcept;
   [[nodiscard]] LogWriter& writer() noexcept { return writer_; }
 
@@ -137,6 +137,7 @@ class Journal {
   std::uint32_t holds_ = kNoSlot;  // the slot that pins `logged_`
   std::uint32_t free_ = kNoSlot;
   const segment::Version* logged_ = nullptr;
+  Status failure_;  // what ended the log, until somebody is told
 };
 
 }  // namespace vicinal::engine

@@ -1,12 +1,12 @@
 // Appends to an index file what a version has and the file has not (docs/format.md).
 //
 // Thread safety: one thread at a time. Versions are pinned by the caller for the time of a call.
-// I1: a record's extents, blocks and their sums are written before the record, so that whoever finds
-//     it whole finds them, or finds by the sums that the disk has lost them.
+// I1: a record's extents, blocks and their sums are written before the record, so that whoever
+//     finds it whole finds them, or finds by the sums that the disk has lost them.
 // I2: nothing that a record shows is ever written again; a whole block is written once.
-// I3: a call that comes to FULL may have written extents that no record shows, and the next one goes
-//     on behind them: the same versions may be tried again. After IO nobody knows what the file
-//     holds, and the caller writes no more.
+// I3: a call that comes to FULL may have written extents that no record shows, and the next one
+//     goes on behind them: the same versions may be tried again. After IO nobody knows what the
+//     file holds, and the caller writes no more.
 // I4: an extent has room for all rows that its segment will ever have. One that was cut to the rows
 //     that are there belongs to a segment that takes no more.
 #pragma once
@@ -47,8 +47,8 @@ class LogWriter {
   LogWriter& operator=(const LogWriter&) = delete;
   ~LogWriter();
 
-  // The extent of a segment that the file's newest version shows. `sums`: of its blocks, in a mapping
-  // of the file that stays with the segment; null: they are read. FULL, IO.
+  // The extent of a segment that the file's newest version shows. `sums`: of its blocks, in a
+  // mapping of the file that stays with the segment; null: they are read. FULL, IO.
   Status adopt(const segment::SegmentView& view, const storage::Extent& extent,
                const segment::BlockSums* sums) noexcept;
 

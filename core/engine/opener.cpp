@@ -125,8 +125,9 @@ Status check_same(const IndexOptions& wanted, const IndexOptions& found) noexcep
 
 Result<std::shared_ptr<Core>> Opener::open(FileSystem& files, const char* path,
                                            const Options& options) noexcept {
-  const bool creates = options.create != nullptr && !options.read_only;
-  auto file = files.open(path, options.read_only ? Access::read : Access::write);
+  const bool attaches = !options.read_only && !options.detached;
+  const bool creates = options.create != nullptr && attaches;
+  auto file = files.open(path, attaches ? Access::write : Access::read);
   if (is_missing(file.status()) && creates) {
     const Status created = create_file(files, path, *options.create);
     if (!created.ok()) return created;
@@ -142,13 +143,13 @@ Result<std::shared_ptr<Core>> Opener::open(FileSystem& files, const char* path,
     if (!same.ok()) return same;
     return core;
   }
-  if (!options.read_only) {
+  if (attaches) {
     file = open_locked(files, path);
     if (!file.ok()) return file.status();
   }
   Opener opener(**file, options);
   auto core = opener.run();
-  if (!core.ok() || options.read_only) return core;
+  if (!core.ok() || !attaches) return core;
   if (creates) {
     const Status same = check_same(*options.create, (*core)->options());
     if (!same.ok()) return same;
@@ -274,7 +275,7 @@ Status Opener::attach(segment::Replay& replay, segment::Damage& damage,
   const LogReader::FileSegment* last = reader_.segment(opened.number);
   const bool stays = last != nullptr && last->extent.position == extent->position;
   const std::uint32_t rows = stays ? last->rows : 0;
-  auto made = options_.mapped ? map(*extent, damage) : read(*extent, rows);
+  auto made = options_.mapped && !options_.detached ? map(*extent, damage) : read(*extent, rows);
   if (!made.ok()) return made.status();
   const Status attached = replay.attach(*made);
   if (!attached.ok()) segment::Segment::destroy_segment(*made);

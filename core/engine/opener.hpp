@@ -27,6 +27,7 @@ class Opener final : private Core::Restore {
   struct Options {
     bool read_only = false;
     bool mapped = true;
+    bool detached = false;  // nobody writes to the file: as `read_only`, and not mapped
     std::uint64_t memory_bytes_max = 0;
     const IndexOptions* create = nullptr;  // where nothing is there
   };

@@ -2,10 +2,10 @@
 // them map.
 //
 // Thread safety: any thread of any process; stores by the file's one writer.
-// I1: what lies before `end` in the file was written before `end` was stored [live]. Who reads `end`
-//     reads it through the page cache of one system, as the loads and stores themselves.
-// I2: nothing here is trusted: it is not checked, survives a loss of power in any state, and another
-//     process may have stored anything.
+// I1: what lies before `end` in the file was written before `end` was stored [live]. Who reads
+//     `end` reads it through the page cache of one system, as the loads and stores themselves.
+// I2: nothing here is trusted: it is not checked, survives a loss of power in any state, and
+//     another process may have stored anything.
 #pragma once
 
 #include <cstddef>

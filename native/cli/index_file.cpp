@@ -24,6 +24,7 @@ constexpr int kLockTriesMax = 100;
 Index open_index(const IndexFile& file, bool read_only) {
   OpenOptions options;
   options.read_only = read_only;
+  options.detached = !read_only;  // a command's changes are in the file all at once, or not at all
   options.memory_bytes_max = file.bytes_max;
   return require(file.path, Index::open(file.path, options));
 }

@@ -392,6 +392,8 @@ struct OpenOptions {
   // copy, and each part is checked before its first use. A file that somebody else cuts short then
   // ends the process. False: all is read and checked at once.
   bool mapped = true;
+  // True: a copy in memory, as `from_bytes` makes it; what is written does not reach the file.
+  bool detached = false;
   // Index::open alone, not with `read_only`: the options of the index to make where there is no
   // file. Where there is one, it has to be of the same options, else BAD_OPTION(name).
   std::optional<IndexOptions> create;
@@ -418,8 +420,8 @@ class Index {
   // The index in a file. Not read_only: every write goes to the file, too. It is there for whoever
   // opens the file later once the call has returned, and survives a loss of power with
   // WriteOptions::durable or after `flush`. One process may write: BUSY(its number) for the second.
-  // A file of format 1 or 2 is loaded into memory, and writes do not reach it. IO, CORRUPT, VERSION,
-  // UNSUPPORTED, FULL, BUSY, BAD_OPTION(name).
+  // A file of format 1 or 2 is loaded into memory, and writes do not reach it. IO, CORRUPT,
+  // VERSION, UNSUPPORTED, FULL, BUSY, BAD_OPTION(name).
   [[nodiscard]] static Result<Index> open(const std::string& path, const OpenOptions& options = {});
   [[nodiscard]] static Result<Index> from_bytes(std::span<const std::byte> bytes,
                                                 const OpenOptions& options = {});
