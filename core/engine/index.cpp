@@ -7,6 +7,7 @@
 #include "engine/log_file.hpp"
 #include "engine/opener.hpp"
 #include "engine/reader.hpp"
+#include "platform/file.hpp"
 #include "platform/file_system.hpp"
 #include "vicinal/vicinal.hpp"
 
@@ -325,13 +326,9 @@ Status Index::save(const std::string& path) const {
   }
   auto reader = engine::ReaderCore::open(core_);
   if (!reader.ok()) return reader.status();
-  platform::FileSystem& files = platform::system_files();
-  auto temporary = files.create_beside(path.c_str());
-  if (!temporary.ok()) return temporary.status();
-  const Status written = (*reader)->write_log_file(*temporary->file);
-  if (written.ok()) return files.rename_over(*temporary);
-  files.discard(*temporary);
-  return written;
+  auto image = engine::Image::save(**reader);
+  if (!image.ok()) return image.status();
+  return platform::write_file(path.c_str(), {image->data(), image->size()});
 }
 
 Stats Index::stats() const {

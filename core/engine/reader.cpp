@@ -3,7 +3,6 @@
 #include <new>
 
 #include "base/assert.hpp"
-#include "engine/log_file.hpp"
 #include "platform/realm.hpp"
 
 namespace vicinal::engine {
@@ -155,13 +154,6 @@ Status ReaderCore::count(std::uint64_t* rows, std::uint64_t* sequence) noexcept 
   *rows = entry.version().live_rows;
   *sequence = entry.version().sequence;
   return {};
-}
-
-Status ReaderCore::write_log_file(platform::File& file) noexcept {
-  const Entry entry(*this);
-  if (!entry.status().ok()) return entry.status();
-  return engine::write_log_file(file, core_->options(), core_->quantiser().layout(),
-                                entry.version());
 }
 
 }  // namespace vicinal::engine

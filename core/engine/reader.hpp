@@ -18,7 +18,6 @@
 #include <string_view>
 
 #include "engine/core.hpp"
-#include "platform/file_system.hpp"
 #include "search/row_names.hpp"
 #include "search/search.hpp"
 
@@ -94,8 +93,6 @@ class ReaderCore {
   Status get(std::uint64_t id, float* vector, bool* found, std::uint64_t* sequence) noexcept;
   Status get(std::string_view id, float* vector, bool* found, std::uint64_t* sequence) noexcept;
   Status count(std::uint64_t* rows, std::uint64_t* sequence) noexcept;
-  // The version as a file of its own. CLOSED, IO, FULL, CORRUPT.
-  Status write_log_file(platform::File& file) noexcept;
 
   [[nodiscard]] Core& core() noexcept { return *core_; }
   [[nodiscard]] const std::shared_ptr<Core>& shared_core() const noexcept { return core_; }

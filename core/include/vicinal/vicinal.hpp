@@ -504,9 +504,9 @@ class Index {
   // reader. Native threads have no number: their readers are destroyed with them. Returns how many
   // slots there were.
   std::uint32_t bury(std::uint32_t realm, bool reuse) noexcept;
-  // Writes the newest version to a file of its own, atomically: the old file or the new one. Onto
-  // the file that this index was opened from: as `flush`. IO, CLOSED, FULL; UNSUPPORTED(ids), here
-  // and for every other way to its bytes, where ids are strings.
+  // Writes the newest version to a file, atomically: the old file or the new one. Onto the file
+  // that this index was opened from and writes to: as `flush`. IO, CLOSED, FULL; UNSUPPORTED(ids),
+  // here and for every other way to its bytes, where ids are strings.
   Status save(const std::string& path) const;
   [[nodiscard]] Result<std::vector<std::byte>> to_bytes() const;
   // The figures of the newest version; all zero when they cannot be had: `try_stats` says why.
