@@ -54,9 +54,9 @@ constexpr const char* kFiles[] = {
     "engine/in_hand.cpp",    "engine/recovery.cpp",   "engine/stats.cpp",
     "engine/writer.cpp",     "search/help_job.cpp",   "search/help_pool.cpp",
     "segment/builder.hpp",   "sync/event.hpp",        "sync/help_jobs.cpp",
-    "sync/help_jobs.hpp",    "sync/message_ring.hpp", "sync/reader_slots.cpp",
-    "sync/reader_slots.hpp", "sync/reclaimer.cpp",    "sync/slot_claims.hpp",
-    "sync/version_root.hpp", "sync/writer_token.hpp",
+    "sync/help_jobs.hpp",    "sync/live_page.hpp",    "sync/message_ring.hpp",
+    "sync/reader_slots.cpp", "sync/reader_slots.hpp", "sync/reclaimer.cpp",
+    "sync/slot_claims.hpp",  "sync/version_root.hpp", "sync/writer_token.hpp",
 };
 
 class MutantTest : public testing::TestWithParam<const char*> {};
