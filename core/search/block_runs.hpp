@@ -5,8 +5,9 @@
 //     or, where a filter allows few blocks, in the order of the filter's list.
 // I2: a block that its view shows only in part is a run of its own: its plane lies elsewhere, and
 //     the writer may be filling the rows behind what is shown.
-// I3: a block of a segment in a file is compared with its sums before it is visited; a damaged one
-//     is not (segment_checks.hpp I3). So whatever is done with a visited block needs no look.
+// I3: plane and factors of a block of a segment in a file are compared with their sums before it is
+//     visited; a damaged one is not (segment_checks.hpp I3). Rests and ids are still to be looked
+//     at, by whoever uses them.
 #pragma once
 
 #include <algorithm>
@@ -86,7 +87,7 @@ void visit_blocks(const segment::SegmentView& view, const AllowedBlocks* allowed
     std::uint32_t lanes = view.lanes(block);
     if (allowed != nullptr) lanes &= allowed->lanes(view.segment->number(), block);
     if (kCompare == Compare::first_use && lanes != 0 && view.is_whole(block) &&
-        !view.segment->checks()->block_is_sound(*view.segment, block)) {
+        !view.segment->checks()->plane_is_sound(*view.segment, block)) {
       lanes = 0;
     }
     const bool partial = is_partial(view, block);
@@ -142,7 +143,7 @@ void visit_listed(const segment::Version& version, const AllowedBlocks& allowed,
     run.count = 1;
     VICINAL_DEBUG_ASSERT(run.view != nullptr && block < run.view->blocks());
     run.lanes[0] = allowed.lanes(at / kSegmentBlocks, block) & run.view->lanes(block);
-    if (run.lanes[0] != 0 && run.view->block_is_sound(block)) visit(run);
+    if (run.lanes[0] != 0 && run.view->plane_is_sound(block)) visit(run);
   }
 }
 

@@ -208,6 +208,7 @@ void Scan::score_deferred(std::span<const DeferredRow> rows) noexcept {
 void Scan::wait_for(const SegmentView& view, std::uint32_t row, const std::uint8_t* plane,
                     float upper) noexcept {
   VICINAL_DEBUG_ASSERT(waiting_count_ < kWaitingMax);
+  if (!view.rows_are_sound(row / kBlockRows)) return;  // I4
   const segment::Segment& segment = *view.segment;
   const std::uint8_t* rest = segment.rest(row);
   for (std::size_t at = 0; at < rest_bytes_; at += kCacheLineBytes) __builtin_prefetch(rest + at);
@@ -249,6 +250,7 @@ void Scan::score_run(const BlockRun& run) noexcept {
 
 void Scan::score_lanes(const SegmentView& view, std::uint32_t block, std::uint32_t lanes,
                        const float* upper) noexcept {
+  if (!view.rows_are_sound(block)) return;  // I4
   const std::uint8_t* plane = view.plane(block);
   const segment::Segment& segment = *view.segment;
   rows_scored_ += count_lanes(lanes);

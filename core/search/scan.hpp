@@ -9,6 +9,9 @@
 //     with a query of any valid length stay finite (kMagnitudeLimit), except that a bound of an
 //     `ip` or `l2` row may overflow to +infinity, which keeps the row; nothing that could be
 //     infinite is multiplied by 0 or subtracted from another such value.
+// I4: rests and ids of a block in a file are compared with their sums before they are used, planes
+//     and factors by who visits it (block_runs.hpp I3). Rows of a damaged block are left out, and
+//     whoever asked learns of it (segment_checks.hpp I3).
 #pragma once
 
 #include <cstddef>

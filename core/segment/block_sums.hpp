@@ -3,11 +3,14 @@
 // Thread safety: pure functions.
 // I1: a sum depends on the file and on the place in it, so that a block that stands where another
 //     belongs, or comes from another file, is damage like a flipped bit.
-//       plane sum = XXH3(plane) ^ mix(uuid, position of the plane)
-//       row sum   = XXH3 over the rests of the 32 rows, their scales, plane scales, plane cosines
-//                   and ids, each one's sum the seed of the next, the first seed 0 (rows without
-//                   rests begin with no bytes) ^ mix(uuid, position of the rests, or of the ids
-//                   where rows have no rests)
+//       plane sum = XXH3 over the plane, then the scales, plane scales and plane cosines of the 32
+//                   rows, each one's sum the seed of the next, the first seed 0
+//                   ^ mix(uuid, position of the plane)
+//       row sum   = XXH3 over the rests of the 32 rows, then their ids, chained the same way (rows
+//                   without rests begin with no bytes) ^ mix(uuid, position of the rests, or of the
+//                   ids where rows have no rests)
+//     So a search compares only what it reads of every block, and the rows of the few blocks from
+//     which it scores any.
 //     Positions are in bytes from the file's start (SlabLayout::plane_of, rows_of).
 #pragma once
 

@@ -30,7 +30,13 @@ void SegmentChecks::trust(std::uint32_t block) noexcept {
 
 bool SegmentChecks::compare_plane(const Segment& segment, std::uint32_t block) noexcept {
   const std::uint64_t position = place_.slab_position + segment.plane_offset(block);
-  if (plane_sum(segment.block(block), place_.uuid_head, position) != place_.sums[block].plane) {
+  bool sound =
+      plane_sum(segment.block(block), place_.uuid_head, position) == place_.sums[block].plane;
+  const std::uint32_t first = block * simd::kBlockRows;
+  for (std::uint32_t row = first; sound && row < first + simd::kBlockRows; ++row) {
+    sound = limits_.hold_for(segment.factors(row));
+  }
+  if (!sound) {
     damage_.mark(position);
     return false;
   }
@@ -40,13 +46,7 @@ bool SegmentChecks::compare_plane(const Segment& segment, std::uint32_t block) n
 
 bool SegmentChecks::compare_rows(const Segment& segment, std::uint32_t block) noexcept {
   const std::uint64_t position = place_.slab_position + segment.rows_offset(block);
-  bool sound =
-      row_sum(segment.block(block), place_.uuid_head, position) == place_.sums[block].rows;
-  const std::uint32_t first = block * simd::kBlockRows;
-  for (std::uint32_t row = first; sound && row < first + simd::kBlockRows; ++row) {
-    sound = limits_.hold_for(segment.factors(row));
-  }
-  if (!sound) {
+  if (row_sum(segment.block(block), place_.uuid_head, position) != place_.sums[block].rows) {
     damage_.mark(position);
     return false;
   }

@@ -3,8 +3,8 @@
 //
 // Thread safety: any thread, at any time while it may read the segment.
 // I1: a block is compared before anything in it is used, once in a process: a bit says that its
-//     plane, and another that its rows, were as they were written, factors within their limits
-//     included: whoever made the file may have made its sums, too. Two threads that come first may
+//     plane and factors, and another that its rests and ids, were as they were written, and that
+//     the factors are within their limits: whoever made the file may have made its sums, too. Two threads that come first may
 //     both compare; they find the same.
 // I2: the bits order nothing. The bytes of a block were in place before the version that shows them
 //     whole was published, and no bit changes what they are; a thread that overlooks a bit compares
@@ -56,7 +56,7 @@ class SegmentChecks {
                                              Damage& damage) noexcept;
   static void destroy(SegmentChecks* checks) noexcept;
 
-  // Whether the plane, or the rows (rests, factors and ids) of a whole block are as they were
+  // Whether the plane and factors, or the rows (rests and ids), of a whole block are as they were
   // written; if not, it is said (I3).
   [[nodiscard]] bool plane_is_sound(const Segment& segment, std::uint32_t block) noexcept {
     return has(planes_, block) || compare_plane(segment, block);

@@ -74,8 +74,8 @@ struct SegmentView {
   [[nodiscard]] bool is_whole(std::uint32_t block) const noexcept {
     return (block + 1) * simd::kBlockRows <= rows;
   }
-  // segment.hpp I5: whether what the block has may be used: its rows (ids, factors and rests), its
-  // plane, or both. If not, the checks have said so.
+  // segment.hpp I5: whether what the block has may be used: its rows (ids and rests), its plane
+  // and factors, or both. If not, the checks have said so.
   [[nodiscard]] bool rows_are_sound(std::uint32_t block) const noexcept {
     return segment->checks() == nullptr || checked_rows_are_sound(block);
   }

@@ -200,13 +200,13 @@ class LogReader {
     const row = block * BLOCK_ROWS;
     const rests = start + slab.rests + row * restBytes;
     const ids = start + slab.ids + row * 8;
-    let sum = xxh3(bytesOf(rests, BLOCK_ROWS * restBytes));
+    let planeSum = xxh3(bytesOf(plane, planeBytes));
     for (const array of slab.factors) {
-      sum = xxh3(bytesOf(start + array + 4 * row, 4 * BLOCK_ROWS), sum);
+      planeSum = xxh3(bytesOf(start + array + 4 * row, 4 * BLOCK_ROWS), planeSum);
     }
-    sum = xxh3(bytesOf(ids, 8 * BLOCK_ROWS), sum);
+    const sum = xxh3(bytesOf(ids, 8 * BLOCK_ROWS), xxh3(bytesOf(rests, BLOCK_ROWS * restBytes)));
     const kept = this.file.part(extent.sums + 16 * block, 16);
-    check((xxh3(bytesOf(plane, planeBytes)) ^ this.mix(plane)) === kept.big(0), 'a plane');
+    check((planeSum ^ this.mix(plane)) === kept.big(0), 'a plane');
     check((sum ^ this.mix(restBytes === 0 ? ids : rests)) === kept.big(8), 'the rows of a block');
   }
 

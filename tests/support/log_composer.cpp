@@ -126,12 +126,12 @@ BlockSums LogComposer::sums_of(const Segment& segment, std::uint32_t block) cons
   const auto sum = [this](std::size_t at, std::size_t bytes, std::uint64_t seed) {
     return checksum64(bytes_.data() + at, bytes, seed);
   };
-  std::uint64_t rows = sum(rests, kBlock * layout_.rest_bytes, 0);
-  rows = sum(start + slab.scales + row * 4, kBlock * 4, rows);
-  rows = sum(start + slab.plane_scales + row * 4, kBlock * 4, rows);
-  rows = sum(start + slab.cosines + row * 4, kBlock * 4, rows);
-  rows = sum(ids, kBlock * 8, rows);
-  return {sum(plane, layout_.plane_block_bytes, 0) ^ position_mix(block_.uuid, plane),
+  std::uint64_t planes = sum(plane, layout_.plane_block_bytes, 0);
+  planes = sum(start + slab.scales + row * 4, kBlock * 4, planes);
+  planes = sum(start + slab.plane_scales + row * 4, kBlock * 4, planes);
+  planes = sum(start + slab.cosines + row * 4, kBlock * 4, planes);
+  const std::uint64_t rows = sum(ids, kBlock * 8, sum(rests, kBlock * layout_.rest_bytes, 0));
+  return {planes ^ position_mix(block_.uuid, plane),
           rows ^ position_mix(block_.uuid, layout_.rest_bytes == 0 ? ids : rests)};
 }
 
