@@ -103,7 +103,7 @@ describe('an index with helpers', () => {
   });
 });
 
-test('a creation given up while helpers start tells none of them of the index any more', async () => {
+test('a creation given up while helpers start tells no worker of the index then', async () => {
   const posted = await catchPosts('help');
   const writers = await catchPosts('write');
   // Given up in the very moment in which the helpers' start begins to listen for it: the writer's,
