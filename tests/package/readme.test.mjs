@@ -25,7 +25,8 @@ const runners = {
   },
   native: (file) => {
     const source = path.join(folder, file);
-    return runProgram(buildConsumer(source, prefix, path.join(folder, `${file}.build`)), []);
+    const program = buildConsumer(source, prefix, path.join(folder, `${file}.build`));
+    return runProgram(program, [], { cwd: folder });
   },
   types: (file) => {
     const compiler = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
