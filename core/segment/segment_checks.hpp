@@ -4,8 +4,8 @@
 // Thread safety: any thread, at any time while it may read the segment.
 // I1: a block is compared before anything in it is used, once in a process: a bit says that its
 //     plane and factors, and another that its rests and ids, were as they were written, and that
-//     the factors are within their limits: whoever made the file may have made its sums, too. Two threads that come first may
-//     both compare; they find the same.
+//     the factors are within their limits: whoever made the file may have made its sums, too. Two
+//     threads that come first may both compare; they find the same.
 // I2: the bits order nothing. The bytes of a block were in place before the version that shows them
 //     whole was published, and no bit changes what they are; a thread that overlooks a bit compares
 //     once more.

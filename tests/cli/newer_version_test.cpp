@@ -78,7 +78,7 @@ class NewerVersion : public testing::Test {
 };
 
 TEST_F(NewerVersion, IsAnErrorOfItsOwnWithExitStatus3) {
-  const Outcome outcome = info_of(storage::kImageVersion + 1);
+  const Outcome outcome = info_of(storage::kLogVersion + 1);
   EXPECT_EQ(outcome.status, 3);
   EXPECT_NE(outcome.output.find(R"("code":"VERSION")"), std::string::npos) << outcome.output;
 }
