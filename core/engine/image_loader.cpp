@@ -101,6 +101,8 @@ void ImageLoader::want(Stage stage, void* target, std::uint64_t bytes) noexcept 
 }
 
 Status ImageLoader::take_header() noexcept {
+  const auto version = storage::read_file_version(header_bytes_);
+  if (version.code() == Code::version) return version.status();
   if (storage::is_log(header_bytes_)) {
     stage_ = Stage::log;
     return log_.append(header_bytes_, sizeof header_bytes_);

@@ -119,6 +119,7 @@ Result<std::uint32_t> read_file_version(
   if (bytes.sum != checksum64(&bytes, offsetof(FileStart, sum)) || bytes.version == 0) {
     return Status(Code::corrupt);
   }
+  if (bytes.version > kLogVersion) return Status(Code::version, bytes.version, kLogVersion);
   return bytes.version;
 }
 
@@ -152,7 +153,6 @@ bool is_log(std::span<const std::byte> bytes) noexcept {
 Result<Superblock> read_superblock(std::span<const std::byte, kFilePageBytes> page) noexcept {
   const auto version = read_file_version(page.first<kFileStartBytes>());
   if (!version.ok()) return version.status();
-  if (*version > kLogVersion) return Status(Code::version, *version, kLogVersion);
   if (*version < kLogVersion) return Status(Code::corrupt);
   std::uint64_t sum = 0;
   std::memcpy(&sum, page.data() + kSuperblockSum, sizeof sum);

@@ -61,7 +61,7 @@ struct Superblock {
 };
 
 // The format version of the file that starts with these bytes: 1 and 2 are images (image.hpp).
-// CORRUPT: no vicinal file, or damaged.
+// CORRUPT: no vicinal file, or damaged. VERSION(found, kLogVersion): of a newer format.
 inline constexpr std::size_t kFileStartBytes = 64;
 [[nodiscard]] Result<std::uint32_t> read_file_version(
     std::span<const std::byte, kFileStartBytes> start) noexcept;

@@ -14,6 +14,7 @@
 
 #include "base/checksum.hpp"
 #include "storage/image.hpp"
+#include "storage/log_format.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal {

@@ -46,7 +46,7 @@ const kCodes: readonly (ErrorCode | 'OK')[] = [
 const kOptions: readonly string[] = [
   'an option', 'dim', 'metric', 'bits', 'originals', 'partitions', 'seed', 'k', 'certainty',
   'minScore', 'after', 'filter', 'maxBytes', 'readers', 'ids.length', 'handle', 'path', 'sample',
-  'calibrate', 'write', 'helpers', 'ids',
+  'calibrate', 'write', 'helpers', 'ids', 'durable',
 ];
 
 /** Options that are refused for a reason of their own, by their place above. */
@@ -78,8 +78,9 @@ const kSentences: Record<ErrorCode, (a: bigint, b: bigint) => string> = {
     ?? `${kOptions[Number(a)] ?? kOptions[0]} is outside its documented range`,
   CORRUPT: () => 'the data is damaged: it fails its checksum or its bounds',
   VERSION: () => 'the file was written by a newer version',
-  BUSY: (a, b) => 'there are as many readers, helpers or waiting writes as there can be, or readers'
-    + ` hold back too much memory${limit(a, b)}`,
+  BUSY: (a, b) => b === 0n && a !== 0n ? `process ${a} has the file open for writing`
+    : 'there are as many readers, helpers or waiting writes as there can be, or readers'
+      + ` hold back too much memory${limit(a, b)}`,
   FULL: (a, b) => `the memory budget is reached${limit(a, b)}`,
   READ_ONLY: () => 'the index cannot be written to any more',
   CLOSED: () => 'the index or reader is closed',
