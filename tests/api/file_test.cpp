@@ -146,6 +146,29 @@ TEST(IndexFile, WritersOfSeveralThreadsShareSyncs) {
   EXPECT_LE(files.count(Kind::sync), 1 + 2 * 200u + 10);
 }
 
+// Whoever finds the log taken leaves, and who has it looks once more.
+TEST(IndexFile, HasWhatOthersWroteWhileOneWasAtTheLog) {
+  const Folder folder;
+  RecordedFiles files;
+  OpenOptions options;
+  options.create = small_options(8);
+  options.files = &files;
+  Index index = opened(folder.file("a.vic"), options);
+  const auto add = [&index](std::uint64_t id, const WriteOptions& how) {
+    const auto ids = ids_from(id, 1);
+    ASSERT_TRUE(index.add(ids, rows_of(ids, 8), how).ok());
+  };
+  OpenOptions reading;
+  reading.read_only = true;
+  for (const WriteOptions& how : {WriteOptions{}, durable()}) {
+    const std::uint64_t first = index.reader().size();
+    files.before_next_write([&] { std::thread(add, first + 1, WriteOptions{}).join(); });
+    add(first, how);
+    ASSERT_EQ(index.reader().size(), first + 2);
+    EXPECT_EQ(opened(folder.file("a.vic"), reading).reader().size(), first + 2);
+  }
+}
+
 TEST(IndexFile, HasOneWriterAndSaysWhoItIs) {
   const Folder folder;
   const std::string path = folder.file("a.vic");

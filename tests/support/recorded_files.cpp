@@ -23,6 +23,7 @@ class RecordedFile final : public File {
     return begun.ok() ? file_->read_at(offset, bytes) : begun;
   }
   Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) noexcept override {
+    if (const auto call = std::exchange(files_.before_write_, nullptr)) call();
     const Status begun =
         files_.begin({Kind::write, number_, offset, {bytes.begin(), bytes.end()}});
     if (begun.ok()) return file_->write_at(offset, bytes);

@@ -11,8 +11,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -38,6 +40,9 @@ class RecordedFiles final : public platform::FileSystem {
   // Which kinds count and fail; all of them at first.
   void fail_only(FileOperation::Kind kind) noexcept;
 
+  // Called once, before the next write, by the thread that writes.
+  void before_next_write(std::function<void()> call) { before_write_ = std::move(call); }
+
   [[nodiscard]] const std::vector<FileOperation>& operations() const noexcept {
     return operations_;
   }
@@ -59,6 +64,7 @@ class RecordedFiles final : public platform::FileSystem {
   [[nodiscard]] Status begin(FileOperation operation) noexcept;
 
   std::mutex mutex_;
+  std::function<void()> before_write_;
   std::vector<FileOperation> operations_;
   std::uint32_t files_ = 0;
   std::uint64_t counted_ = 0;
