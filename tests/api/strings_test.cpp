@@ -76,7 +76,8 @@ void expect_shows(Reader& reader, const Model& model) {
   options.exhaustive = true;
   const std::vector<float> query = vector_of(99, kDim);
   std::map<std::uint64_t, float> expected;
-  for (const Hit hit : other.search(query, options).value()) expected[hit.id] = hit.score;
+  const Hits hits = other.search(query, options).value();
+  for (const Hit hit : hits) expected[hit.id] = hit.score;
   EXPECT_EQ(scores_of(reader, query), expected);
   EXPECT_EQ(reader.size(), model.size());
 }
@@ -236,13 +237,15 @@ TEST(StringIds, TiesAreByAgeWhateverIsCompacted) {
   EXPECT_EQ(found(), before);
   // Page by page, each after the last hit of the one before.
   std::vector<std::string> paged;
+  std::string last;
   options.k = 7;
   for (;;) {
     const auto page = found();
     if (page.empty()) break;
     paged.insert(paged.end(), page.begin(), page.end());
     const Hits hits = reader.search(row, options).value();
-    options.string_after = StringHit{paged.back(), hits.scores().back()};
+    last = paged.back();  // the options refer to it
+    options.string_after = StringHit{last, hits.scores().back()};
   }
   EXPECT_EQ(paged, before);
   // After a row that is gone all of its score come again, and none is left out.

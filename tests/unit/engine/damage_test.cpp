@@ -137,10 +137,13 @@ TEST(DamageTest, ACompactionThatMeetsDamageIsGivenUp) {
   FiledCore filed(small_options(kDim), 300);
   ASSERT_TRUE(write_rows(*filed.core, 0, 8, MessageKind::remove).ok());
   filed.damage_rows(0, 1);
-  const std::uint64_t before = filed.core->sequence();
+  const std::uint64_t rows = filed.newest().live_rows;
+  const segment::Segment* segment = filed.newest().view(0)->segment;
   EXPECT_EQ(write_rows(*filed.core, 0, 0, MessageKind::compact).code(), Code::corrupt);
-  EXPECT_EQ(filed.core->sequence(), before);
-  EXPECT_NE(filed.newest().view(0), nullptr);
+  // A slice before the damage may have been published for its tables' sake; it shows the same rows.
+  ASSERT_NE(filed.newest().view(0), nullptr);
+  EXPECT_EQ(filed.newest().view(0)->segment, segment);
+  EXPECT_EQ(filed.newest().live_rows, rows);
 }
 
 }  // namespace
