@@ -77,19 +77,19 @@ Status BlockReader::read_into(std::uint8_t* slab, const storage::Extent& extent,
   const SlabLayout at(layout_, extent.capacity);
   const Status read = read_arrays(slab, at, extent, from, to, from);
   if (!read.ok()) return read;
-  auto sums = AlignedBuffer::create((to - from) * sizeof(segment::BlockSums));
+  auto sums = AlignedBuffer::create((to - from) * sizeof(storage::BlockSums));
   if (!sums.ok()) return sums.status();
   const Status sums_read =
       file_.read_at(extent.sums_position(from), {sums->data(), sums->size()});
   if (!sums_read.ok()) return sums_read;
-  const auto* known = sums->as<segment::BlockSums>();
-  const std::uint64_t head = head_of(uuid_);
+  const auto* known = sums->as<storage::BlockSums>();
+  const std::uint64_t head = storage::head_of(uuid_);
   for (std::uint32_t block = from; block < to; ++block) {
     const segment::BlockBytes bytes = block_of(layout_, at, slab, block);
     const std::uint64_t plane = extent.slab + SlabLayout::plane_of(layout_, block);
     const std::uint64_t rows = extent.slab + at.rows_of(layout_, block);
     if (segment::plane_sum(bytes, head, plane) != known[block - from].plane) return corrupt(plane);
-    if (segment::row_sum(bytes, head, rows) != known[block - from].rows) return corrupt(rows);
+    if (segment::row_sum(bytes, head, rows) != known[block - from].row) return corrupt(rows);
   }
   return {};
 }
@@ -97,19 +97,19 @@ Status BlockReader::read_into(std::uint8_t* slab, const storage::Extent& extent,
 Status BlockReader::check(const storage::Extent& extent, std::uint32_t from, std::uint32_t to,
                           std::uint64_t sum_of_sums) noexcept {
   if (from == to) return sum_of_sums == 0 ? Status() : corrupt(extent.sums);
-  auto sums = AlignedBuffer::create((to - from) * sizeof(segment::BlockSums));
+  auto sums = AlignedBuffer::create((to - from) * sizeof(storage::BlockSums));
   if (!sums.ok()) return sums.status();
   const Status read = file_.read_at(extent.sums_position(from), {sums->data(), sums->size()});
   if (!read.ok()) return read;
   if (checksum64(sums->data(), sums->size()) != sum_of_sums) return corrupt(extent.sums);
-  const auto* known = sums->as<segment::BlockSums>();
+  const auto* known = sums->as<storage::BlockSums>();
   const SlabLayout in_file(layout_, extent.capacity);
   const std::uint32_t most = std::min(kBlocksAtOnce, to - from);
   const SlabLayout at(layout_, most * kBlockRows);
   auto some = AlignedBuffer::create(at.bytes);
   if (!some.ok()) return some.status();
   auto* slab = some->as<std::uint8_t>();
-  const std::uint64_t head = head_of(uuid_);
+  const std::uint64_t head = storage::head_of(uuid_);
   for (std::uint32_t first = from; first < to; first += most) {
     const std::uint32_t last = std::min(to, first + most);
     const Status done = read_arrays(slab, at, extent, first, last, 0);
@@ -119,7 +119,7 @@ Status BlockReader::check(const storage::Extent& extent, std::uint32_t from, std
       const std::uint64_t plane = extent.slab + SlabLayout::plane_of(layout_, block);
       const std::uint64_t rows = extent.slab + in_file.rows_of(layout_, block);
       if (segment::plane_sum(bytes, head, plane) != known[block - from].plane ||
-          segment::row_sum(bytes, head, rows) != known[block - from].rows) {
+          segment::row_sum(bytes, head, rows) != known[block - from].row) {
         return corrupt(plane);
       }
     }

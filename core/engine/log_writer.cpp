@@ -23,7 +23,6 @@ static_assert(storage::kFileSegmentRowsMax == segment::kSegmentRowsMax);
 static_assert(storage::kFileSegmentsMax == segment::kSegmentsMax);
 static_assert(storage::kFileLivePageWords == segment::kLivePageBlocks);
 static_assert(storage::kFileLivePages == segment::kLivePages);
-static_assert(sizeof(storage::BlockSums) == sizeof(segment::BlockSums));
 
 namespace {
 
@@ -31,18 +30,12 @@ constexpr std::uint32_t kPageFrom = segment::VersionDiff::kPageSlots;
 
 }  // namespace
 
-std::uint64_t head_of(const storage::Uuid& uuid) noexcept {
-  std::uint64_t head = 0;
-  std::memcpy(&head, uuid.bytes.data(), sizeof head);
-  return head;
-}
-
 // Where a segment lies in the file.
 struct LogWriter::FileSegment {
   const Segment* segment = nullptr;
   storage::Extent extent;
   segment::SlabLayout slab;
-  const segment::BlockSums* sums = nullptr;  // of the blocks that are whole
+  const storage::BlockSums* sums = nullptr;  // of the blocks that are whole
   AlignedBuffer own_sums;                    // or empty: they are somebody else's
   std::uint32_t blocks_written = 0;
   // The sum of the first so many blocks' sums, for directories.
@@ -82,7 +75,7 @@ Status LogWriter::put(std::uint32_t number, std::unique_ptr<FileSegment> fresh) 
 }
 
 Status LogWriter::adopt(const SegmentView& view, const storage::Extent& extent,
-                        const segment::BlockSums* sums) noexcept {
+                        const storage::BlockSums* sums) noexcept {
   std::unique_ptr<FileSegment> entry(new (std::nothrow) FileSegment);
   if (entry == nullptr) return Status(Code::full, sizeof(FileSegment));
   entry->segment = view.segment;
@@ -91,7 +84,7 @@ Status LogWriter::adopt(const SegmentView& view, const storage::Extent& extent,
   entry->sums = sums;
   if (sums == nullptr) {
     if (!own_sums(*entry)) return Status(Code::full, extent.sums_bytes());
-    const std::size_t bytes = view.rows / kBlockRows * sizeof(segment::BlockSums);
+    const std::size_t bytes = view.rows / kBlockRows * sizeof(storage::BlockSums);
     if (bytes != 0) {
       const Status read = file_->read_at(extent.sums, {entry->own_sums.data(), bytes});
       if (!read.ok()) return read;
@@ -149,12 +142,12 @@ Result<LogWriter::FileSegment*> LogWriter::extent_for(const SegmentView& view,
 
 bool LogWriter::own_sums(FileSegment& at) noexcept {
   if (at.own_sums.size() != 0) return true;
-  const std::size_t bytes = at.extent.blocks() * sizeof(segment::BlockSums);
+  const std::size_t bytes = at.extent.blocks() * sizeof(storage::BlockSums);
   auto made = AlignedBuffer::create(bytes);
   if (!made.ok()) return false;
   if (at.sums != nullptr) std::memcpy(made->data(), at.sums, bytes);
   at.own_sums = std::move(made).value();
-  at.sums = at.own_sums.as<segment::BlockSums>();
+  at.sums = at.own_sums.as<storage::BlockSums>();
   return true;
 }
 
@@ -163,8 +156,8 @@ Status LogWriter::write_blocks(FileSegment& at, const SegmentView& view) noexcep
   const std::uint32_t to = view.rows / kBlockRows;
   if (from >= to) return {};
   if (!own_sums(at)) return Status(Code::full, at.extent.sums_bytes());
-  auto* sums = at.own_sums.as<segment::BlockSums>();
-  const std::uint64_t uuid_head = head_of(place_.uuid);
+  auto* sums = at.own_sums.as<storage::BlockSums>();
+  const std::uint64_t uuid_head = storage::head_of(place_.uuid);
   const std::uint64_t slab = at.extent.slab;
   for (std::uint32_t block = from; block < to; ++block) {
     const segment::BlockBytes bytes = view.segment->block(block);
@@ -207,10 +200,10 @@ Status LogWriter::add_grown(FileSegment& at, const SegmentView& view,
   storage::GrownSegment grown{view.segment->number(), view.rows, 0};
   if (from < to) {
     if (from != 0) {
-      grown.sums = checksum64(at.sums + from, (to - from) * sizeof(segment::BlockSums));
+      grown.sums = checksum64(at.sums + from, (to - from) * sizeof(storage::BlockSums));
     } else {
       if (at.summed_blocks != to) {
-        at.sum_of_sums = checksum64(at.sums, to * sizeof(segment::BlockSums));
+        at.sum_of_sums = checksum64(at.sums, to * sizeof(storage::BlockSums));
         at.summed_blocks = to;
       }
       grown.sums = at.sum_of_sums;

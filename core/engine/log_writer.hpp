@@ -25,9 +25,6 @@
 
 namespace vicinal::engine {
 
-// block_sums.hpp: what positions are mixed with.
-[[nodiscard]] std::uint64_t head_of(const storage::Uuid& uuid) noexcept;
-
 class LogWriter {
  public:
   // Where the next record goes.
@@ -50,7 +47,7 @@ class LogWriter {
   // The extent of a segment that the file's newest version shows. `sums`: of its blocks, in a
   // mapping of the file that stays with the segment; null: they are read. FULL, IO.
   Status adopt(const segment::SegmentView& view, const storage::Extent& extent,
-               const segment::BlockSums* sums) noexcept;
+               const storage::BlockSums* sums) noexcept;
 
   // What `version` has and `base`, which the file's newest record stands for, has not. IO, FULL.
   Status append_commit(const segment::Version& base, const segment::Version& version) noexcept;

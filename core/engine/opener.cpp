@@ -299,9 +299,9 @@ Result<segment::Segment*> Opener::map(const storage::Extent& extent,
   const quant::FactorLimits limits(reader_.layout().coded_dim, calibrated_,
                                    reader_.superblock().metric);
   segment::SegmentChecks::Place place;
-  place.sums = reinterpret_cast<const segment::BlockSums*>(start + extent.slab_bytes);
+  place.sums = reinterpret_cast<const storage::BlockSums*>(start + extent.slab_bytes);
   place.slab_position = extent.slab;
-  place.uuid_head = head_of(reader_.superblock().uuid);
+  place.uuid_head = storage::head_of(reader_.superblock().uuid);
   segment::ForeignSlab slab;
   slab.start = start;
   slab.writable = true;

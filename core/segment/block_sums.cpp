@@ -12,14 +12,14 @@ std::uint64_t plane_sum(const BlockBytes& block, std::uint64_t uuid_head,
   sum = checksum64(block.scales, kFactorBytes, sum);
   sum = checksum64(block.plane_scales, kFactorBytes, sum);
   sum = checksum64(block.plane_cosines2, kFactorBytes, sum);
-  return sum ^ mix_position(uuid_head, plane_position);
+  return sum ^ storage::mix_position(uuid_head, plane_position);
 }
 
 std::uint64_t row_sum(const BlockBytes& block, std::uint64_t uuid_head,
                       std::uint64_t rows_position) noexcept {
   std::uint64_t sum = checksum64(block.rests, block.rests_bytes);
   sum = checksum64(block.ids, simd::kBlockRows * sizeof(std::uint64_t), sum);
-  return sum ^ mix_position(uuid_head, rows_position);
+  return sum ^ storage::mix_position(uuid_head, rows_position);
 }
 
 }  // namespace vicinal::segment

@@ -17,7 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/random.hpp"
+#include "storage/extent_format.hpp"
 
 namespace vicinal::segment {
 
@@ -33,19 +33,7 @@ struct BlockBytes {
   const std::uint64_t* ids = nullptr;
 };
 
-// A block's sums as they lie in a file.
-struct BlockSums {
-  std::uint64_t plane = 0;
-  std::uint64_t rows = 0;
-};
-static_assert(sizeof(BlockSums) == 16);
-
-// `uuid_head`: the first eight bytes of the file's uuid, little-endian.
-[[nodiscard]] constexpr std::uint64_t mix_position(std::uint64_t uuid_head,
-                                                   std::uint64_t position) noexcept {
-  return mix64(uuid_head ^ mix64(position));
-}
-
+// `uuid_head`: storage::head_of the file's uuid.
 [[nodiscard]] std::uint64_t plane_sum(const BlockBytes& block, std::uint64_t uuid_head,
                                       std::uint64_t plane_position) noexcept;
 [[nodiscard]] std::uint64_t row_sum(const BlockBytes& block, std::uint64_t uuid_head,

@@ -46,7 +46,7 @@ bool SegmentChecks::compare_plane(const Segment& segment, std::uint32_t block) n
 
 bool SegmentChecks::compare_rows(const Segment& segment, std::uint32_t block) noexcept {
   const std::uint64_t position = place_.slab_position + segment.rows_offset(block);
-  if (row_sum(segment.block(block), place_.uuid_head, position) != place_.sums[block].rows) {
+  if (row_sum(segment.block(block), place_.uuid_head, position) != place_.sums[block].row) {
     damage_.mark(position);
     return false;
   }

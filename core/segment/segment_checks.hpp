@@ -24,10 +24,13 @@
 #include "segment/slab.hpp"
 #include "sync/atomic.hpp"
 
+namespace vicinal::storage {
+struct BlockSums;
+}  // namespace vicinal::storage
+
 namespace vicinal::segment {
 
 class Segment;
-struct BlockSums;
 
 // The first damage that was met in the files of an index.
 class Damage {
@@ -45,7 +48,7 @@ class SegmentChecks {
  public:
   // `sums`: of each block of the segment, wherever the file has them.
   struct Place {
-    const BlockSums* sums = nullptr;
+    const storage::BlockSums* sums = nullptr;
     std::uint64_t slab_position = 0;  // in the file
     std::uint64_t uuid_head = 0;      // block_sums.hpp
   };

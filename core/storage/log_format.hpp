@@ -161,11 +161,19 @@ std::uint64_t write_record_header(std::span<std::byte, kRecordHeaderBytes> bytes
 [[nodiscard]] bool body_is_intact(const RecordHeader& header,
                                   std::span<const std::byte> body) noexcept;
 
-// Ties a sum of bytes without a header of their own to a file and a position in it.
+// What ties a sum of bytes without a header of their own to a file and a position in it.
+// `uuid_head`: the first eight bytes of the file's uuid, little-endian.
+[[nodiscard]] constexpr std::uint64_t mix_position(std::uint64_t uuid_head,
+                                                   std::uint64_t position) noexcept {
+  return mix64(uuid_head ^ mix64(position));
+}
+[[nodiscard]] inline std::uint64_t head_of(const Uuid& uuid) noexcept {
+  std::uint64_t head = 0;
+  std::memcpy(&head, uuid.bytes.data(), sizeof head);
+  return head;
+}
 [[nodiscard]] inline std::uint64_t position_mix(const Uuid& uuid, std::uint64_t position) noexcept {
-  std::uint64_t file = 0;
-  std::memcpy(&file, uuid.bytes.data(), sizeof file);
-  return mix64(file ^ mix64(position));
+  return mix_position(head_of(uuid), position);
 }
 
 // May a record or its end be there?

@@ -27,7 +27,7 @@ struct PaperExtent {
   std::uint32_t capacity = 0;
   std::uint64_t position = 0;  // of the slab
   AlignedBuffer slab;
-  std::vector<segment::BlockSums> sums;
+  std::vector<storage::BlockSums> sums;
 };
 
 struct PaperCommit {

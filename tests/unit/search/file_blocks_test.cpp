@@ -135,7 +135,7 @@ TEST(FileBlocks, ADamagedSumIsDamageOfItsBlock) {
   SearchOptions options;
   options.k = 70;
   auto& sums = filed.file.extents()[0]->sums;
-  for (std::size_t bit = 0; bit < 2 * sizeof(segment::BlockSums) * 8; ++bit) {
+  for (std::size_t bit = 0; bit < 2 * sizeof(storage::BlockSums) * 8; ++bit) {
     const auto index = filed.map();
     auto* bytes = reinterpret_cast<std::uint8_t*>(sums.data());
     bytes[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
@@ -183,7 +183,7 @@ TEST(FileBlocks, FactorsThatNoRowHasAreDamageWhateverTheirSumSays) {
       const segment::BlockBytes bytes = segment.block(0);
       const float* arrays[] = {bytes.scales, bytes.plane_scales, bytes.plane_cosines2};
       const_cast<float*>(arrays[which])[9] = wrong;
-      extent.sums[0].rows = segment::row_sum(bytes, PaperFile::kUuidHead,
+      extent.sums[0].row = segment::row_sum(bytes, PaperFile::kUuidHead,
                                              extent.position + segment.rows_offset(0));
       SearchOptions options;
       options.k = 32;
