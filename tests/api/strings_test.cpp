@@ -412,11 +412,11 @@ TEST(StringIds, ReadersOfStringsThatAreReplacedSeeWholeOnes) {
     }
   };
   std::thread readers[] = {std::thread(read), std::thread(read)};
+  while (searches.load(sync::relaxed) < 2) std::this_thread::yield();
   std::thread writers[] = {std::thread(write, 1), std::thread(write, 2)};
   for (std::thread& writer : writers) writer.join();
   stop.store(1, sync::release);
   for (std::thread& reader : readers) reader.join();
-  EXPECT_GT(searches.load(sync::relaxed), 1u);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "search/buffers.hpp"
 #include "support/assert_report.hpp"
 #include "support/filed_core.hpp"
 #include "support/test_scale.hpp"
@@ -80,24 +81,69 @@ TEST(EngineFiles, DamageIsMetByEachOfThemWhoeverComparesTheBlock) {
   }
 }
 
-TEST(EngineFiles, DamageThatAHelperMetIsItsOwnersToTell) {
-  std::uint64_t helped = 0;
+// Helpers for searches of any size, one block a chunk, and damage to a block that is whole.
+void help_with_damage(FiledCore& filed, std::uint32_t block) {
+  filed.core->help().set_limits(64, {0, 0, 1});
+  ASSERT_TRUE(filed.core->helper_threads().set(2).ok());
+  std::uint32_t number = 0;
+  for (; block >= filed.newest().view(number)->rows / 32; ++number) {
+    block -= filed.newest().view(number)->rows / 32;
+  }
+  filed.damage_rows(number, block);
+  while (!filed.core->help().may_ask()) std::this_thread::yield();
+}
+
+TEST(EngineFiles, DamageIsToldByTheOwnerWhoeverMetIt) {
   for (std::uint32_t block = 0; block < kRows / 32; block += 5) {
     FiledCore filed(small_options(kDim), kRows);
-    filed.core->help().set_limits(64, {0, 0, 1});
-    ASSERT_TRUE(filed.core->helper_threads().set(2).ok());
-    std::uint32_t number = 0;
-    std::uint32_t at = block;
-    for (; at >= filed.newest().view(number)->rows / 32; ++number) {
-      at -= filed.newest().view(number)->rows / 32;
-    }
-    filed.damage_rows(number, at);
+    help_with_damage(filed, block);
     auto reader = ReaderCore::open(filed.core).value();
-    while (!filed.core->help().may_ask()) std::this_thread::yield();
     EXPECT_EQ(search_in(*reader, block).status.code(), Code::corrupt);
-    helped += filed.core->help().chunks();
   }
-  EXPECT_GT(helped, 0u);
+}
+
+// As a search that asks for help before its first block, whose thread then stands still until its
+// helpers have done all of it: what it knows of the blocks it knows from them.
+Status search_by_helpers(FiledCore& filed, std::uint64_t key) {
+  const segment::Version& version = filed.newest();
+  const quant::Quantiser& quantiser = filed.core->quantiser();
+  auto scratch = search::Scratch::create(quantiser).value();
+  search::Scratch::Buffers& buffers = scratch->buffers();
+  SearchOptions options;
+  options.exhaustive = true;  // every row is used
+  const search::WaveMemory memory(quantiser, options.k, kRows, true);
+  if (Status status = memory.reserve_for(1, buffers); !status.ok()) return status;
+  const search::Scan::Shared shared{version, quantiser, options.k, kRows,
+                                    buffers.rest.as<std::uint8_t>()};
+  search::Wave wave(shared, nullptr, true);
+  auto* const prepared = buffers.prepare.data();
+  wave.add(quantiser.prepare(vector_of(key, kDim).data(), options.certainty, prepared),
+           memory.top(0, options.min_score, options.after, buffers), memory.deferred(0, buffers),
+           search::Scan::Start::first_rows);
+  search::HelpPool& pool = filed.core->help();
+  const search::HelpPool::Asked asked = pool.ask(wave, options, memory, prepared, {});
+  EXPECT_NE(asked.job, nullptr);
+  std::uint64_t blocks = 0;
+  (void)search::advance(version, {}, ~std::uint64_t{0}, &blocks);
+  while (pool.chunks() < blocks) std::this_thread::yield();
+  asked.job->work(wave);
+  EXPECT_EQ(wave.scans()[0]->rows_scored(), kRows - (filed.core->damage().any() ? 32 : 0));
+  pool.close(asked);
+  return filed.core->damaged();
+}
+
+TEST(EngineFiles, DamageThatAHelperMetIsItsOwnersToTell) {
+  for (std::uint32_t block = 0; block < kRows / 32; block += 5) {
+    FiledCore filed(small_options(kDim), kRows);
+    help_with_damage(filed, block);
+    EXPECT_EQ(search_by_helpers(filed, block).code(), Code::corrupt);
+    auto reader = ReaderCore::open(filed.core).value();
+    EXPECT_EQ(search_in(*reader, block).status.code(), Code::corrupt);
+  }
+  FiledCore filed(small_options(kDim), kRows);
+  filed.core->help().set_limits(64, {0, 0, 1});
+  ASSERT_TRUE(filed.core->helper_threads().set(2).ok());
+  EXPECT_TRUE(search_by_helpers(filed, 0).ok());  // and no damage where there is none
 }
 
 TEST(EngineFiles, AWriterFillsTheLastBlockWhileOthersAreReadForTheFirstTime) {
