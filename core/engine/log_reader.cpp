@@ -343,6 +343,25 @@ Result<storage::Extent> LogReader::extent_at(std::uint64_t position) noexcept {
   return storage::read_extent(*header, body);
 }
 
+Status LogReader::check_extents() noexcept {
+  GrowingBuffer extents;
+  for (std::uint32_t number = 0; number < segment::kSegmentsMax; ++number) {
+    const FileSegment* at = segment(number);
+    if (at == nullptr) continue;
+    const Status kept = extents.append_value(at->extent);
+    if (!kept.ok()) return kept;
+  }
+  const std::size_t count = extents.size() / sizeof(storage::Extent);
+  auto* first = reinterpret_cast<storage::Extent*>(extents.data());
+  std::sort(first, first + count, [](const storage::Extent& a, const storage::Extent& b) {
+    return a.position < b.position;
+  });
+  for (std::size_t i = 1; i < count; ++i) {
+    if (first[i - 1].end() > first[i].position) return Status(Code::corrupt, first[i].position);
+  }
+  return {};
+}
+
 Result<LogReader::Record> LogReader::record(std::size_t index) noexcept {
   VICINAL_ASSERT(index < records());
   std::uint64_t position = 0;

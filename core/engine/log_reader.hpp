@@ -92,6 +92,8 @@ class LogReader {
   [[nodiscard]] const FileSegment* segment(std::uint32_t number) const noexcept;
   // An extent by its place. CORRUPT, IO.
   [[nodiscard]] Result<storage::Extent> extent_at(std::uint64_t position) noexcept;
+  // That no two segments of the end share bytes of the file. CORRUPT, FULL.
+  [[nodiscard]] Status check_extents() noexcept;
 
  private:
   Status read_metas() noexcept;

@@ -4,9 +4,7 @@
 // Thread safety: one thread at a time; nobody else knows the index before it is returned.
 // I1: bytes are hostile: log_reader.hpp, segment/replay.hpp and the sums of blocks check them. Two
 //     segments of one version never share bytes of the file.
-// I2: a mapped segment's mapping lives as long as the segment. It is private: unfinished blocks are
-//     put into it, and a page that was stored to shows no more what others write to the file.
-// I3: a writer has the file's lock before it reads anything, and the file still has its name then.
+// I2: a writer has the file's lock before it reads anything, and the file still has its name then.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +13,7 @@
 #include <span>
 
 #include "engine/core.hpp"
+#include "engine/log_applier.hpp"
 #include "engine/log_reader.hpp"
 #include "platform/file_system.hpp"
 #include "vicinal/status.hpp"
@@ -43,26 +42,19 @@ class Opener final : private Core::Restore {
 
  private:
   Opener(platform::File& file, const Options& options) noexcept
-      : file_(file), options_(options), reader_(file) {}
+      : options_(options),
+        reader_(file),
+        applier_(file, reader_,
+                 options.mapped && !options.detached ? LogApplier::Slabs::mapped
+                                                     : LogApplier::Slabs::read) {}
 
   [[nodiscard]] Result<std::shared_ptr<Core>> run() noexcept;
   Status apply(segment::Replay& replay, segment::Damage& damage) noexcept override;
-  Status apply_record(segment::Replay& replay, segment::Damage& damage,
-                      const storage::CommitView& view) noexcept;
-  Status attach(segment::Replay& replay, segment::Damage& damage,
-                const storage::OpenedSegment& opened) noexcept;
-  [[nodiscard]] Result<segment::Segment*> map(const storage::Extent& extent,
-                                              segment::Damage& damage) noexcept;
-  [[nodiscard]] Result<segment::Segment*> read(const storage::Extent& extent,
-                                               std::uint32_t rows) noexcept;
-  // I1.
-  Status check_extents() noexcept;
   Status write_on(Core& core, std::unique_ptr<platform::File> file) noexcept;
 
-  platform::File& file_;
   Options options_;
   LogReader reader_;
-  bool calibrated_ = false;
+  LogApplier applier_;
 };
 
 }  // namespace vicinal::engine
