@@ -21,6 +21,17 @@ async function bench(name, ...options) {
   return report.rows;
 }
 
+/** As bench: longer runs until every writer had its turn, which is the scheduler's business. */
+async function benchThatWrites(name, ...options) {
+  let rows;
+  for (const seconds of ['0.2', '1', '5']) {
+    rows = await bench(name, ...options, '--seconds', seconds);
+    const writing = rows.filter(({ writer = 'off' }) => writer !== 'off');
+    if (writing.every((row) => row.rows_written_per_s > 0)) break;
+  }
+  return rows;
+}
+
 function expectLatencies(rows) {
   for (const row of rows) {
     expect(row.p50_us).toBeGreaterThanOrEqual(0);  // a page's clock ticks every 5 us
@@ -75,8 +86,8 @@ describe('bench web', () => {
 
   // Chromium's page must have what Node has: the measuring half is one file.
   test.for(['node', 'chromium'])('in %s, every part has its rows', async (runtime) => {
-    const rows = await bench('web', '--runtime', runtime, '--variants', 'ours,plain-js', '--n',
-      '300', '--dim', '32', '--bits', '8', '--seconds', '0.2');
+    const rows = await benchThatWrites('web', '--runtime', runtime, '--variants', 'ours,plain-js',
+      '--n', '300', '--dim', '32', '--bits', '8');
     for (const row of rows) {
       expect(row).toMatchObject({ runtime, data: 'mixture', n: 300, dim: 32 });
       expect(row).not.toHaveProperty('error');
@@ -104,8 +115,8 @@ describe('bench web', () => {
 });
 
 test('bench service: no request fails, with the writer off and on', async () => {
-  const rows = await bench('service', '--n', '300', '--dim', '16', '--seconds', '0.2',
-    '--workers', '2', '--clients', '1,4');
+  const rows = await benchThatWrites('service', '--n', '300', '--dim', '16', '--workers', '2',
+    '--clients', '1,4');
   expect(rows.map(({ clients, writer }) => [clients, writer]))
     .toEqual([[1, 'off'], [1, 'flat'], [4, 'off'], [4, 'flat']]);
   expectLatencies(rows);
