@@ -54,6 +54,11 @@ class GrowingBuffer {
     memory_ = std::move(larger).value();
     return {};
   }
+  // No more than the first `bytes`; the memory stays.
+  void truncate(std::size_t bytes) noexcept {
+    VICINAL_ASSERT(bytes <= size_);
+    size_ = bytes;
+  }
   // No bytes; the memory stays for the next ones.
   void clear() noexcept { size_ = 0; }
   void release() noexcept {

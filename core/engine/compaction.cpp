@@ -156,6 +156,7 @@ bool Core::compact_slice(std::uint64_t budget_us) noexcept {
     compaction_.give_up();
     return answer_compactions();
   }
+  if (follower_ != nullptr) return false;  // I10
   const bool begins = !compaction_.active();
   const auto& newest = static_cast<const segment::Version&>(*root_.newest());
   const std::uint64_t deadline_ns = platform::monotonic_ns() + budget_us * 1000;

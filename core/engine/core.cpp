@@ -131,7 +131,7 @@ Status Core::can_be_durable() const noexcept {
   return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::durable));
 }
 
-Status Core::restore(std::uint64_t sequence, Restore& restore) noexcept {
+Status Core::restore(std::uint64_t sequence, Restore& restore, bool appends) noexcept {
   const auto& empty = static_cast<const segment::Version&>(*root_.newest());
   if (sequence == empty.sequence) return {};  // nothing was ever written
   const bool taken = take_role();
@@ -142,7 +142,7 @@ Status Core::restore(std::uint64_t sequence, Restore& restore) noexcept {
     made = restore.apply(replay, damage_);
     if (made.ok()) {
       publish();
-      builder_.reopen(static_cast<const segment::Version&>(*root_.newest()));
+      if (appends) builder_.reopen(static_cast<const segment::Version&>(*root_.newest()));
     } else {
       builder_.abandon();
     }

@@ -22,11 +22,14 @@
 // I9: once damage was met in a file (segment_checks.hpp), nothing that reads rows is answered but
 //     with CORRUPT, and no version is published any more: what was prepared may lack what a damaged
 //     block has.
+// I10: in an index that follows a file the role is for its follower (follower.hpp): no message
+//     comes, and nothing is compacted.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
+#include "engine/follower.hpp"
 #include "engine/helpers.hpp"
 #include "engine/in_hand.hpp"
 #include "engine/journal.hpp"
@@ -72,6 +75,8 @@ inline constexpr std::uint64_t kStringsForAString = 4;
 inline constexpr std::uint64_t kCompactRetryVersions = 64;
 // Waiting producers look after themselves this often, in case the holder stopped early.
 inline constexpr std::uint64_t kWaitUsMax = 1000;
+// So often who asked for a version waits that long for the thread that brings it.
+inline constexpr int kFollowWaitsMax = 1000;
 
 class Core {
  public:
@@ -105,11 +110,23 @@ class Core {
    protected:
     ~Restore() = default;
   };
-  Status restore(std::uint64_t sequence, Restore& restore) noexcept;
+  // `appends`: rows will be put behind those that are there.
+  Status restore(std::uint64_t sequence, Restore& restore, bool appends = true) noexcept;
   // The same: from now on versions go to a file.
   void attach(std::unique_ptr<Journal> journal) noexcept { journal_ = std::move(journal); }
   // Null: the index has no file.
   [[nodiscard]] Journal* journal() const noexcept { return journal_.get(); }
+  // The same: from now on its versions are those that another process commits to a file (I10).
+  void attach(std::unique_ptr<Follower> follower) noexcept { follower_ = std::move(follower); }
+  // Before a version is entered: the newest one of the file, unless another thread is at it.
+  void follow() noexcept {
+    if (follower_ != nullptr && follower_->has_news()) (void)refresh();
+  }
+  // The same, and waits for that thread while this version is not there and may come (natively).
+  void follow_to(std::uint64_t sequence) noexcept;
+  // Whether a newer version of the file was published. IO, CORRUPT, FULL, BUSY (too much waits for
+  // readers), UNSUPPORTED: the index stays as it is. CLOSED.
+  [[nodiscard]] Result<bool> refresh() noexcept;
   // Whether a write can be made certain to survive a loss of power. UNSUPPORTED, READ_ONLY, CLOSED.
   [[nodiscard]] Status can_be_durable() const noexcept;
 
@@ -157,6 +174,7 @@ class Core {
   [[nodiscard]] bool take_role() noexcept;
   // Gives it back, and logs what was published.
   void leave_role() noexcept;
+  [[nodiscard]] Result<bool> follow_newest() noexcept;
   void recover() noexcept;
   void recover_messages() noexcept;
   [[nodiscard]] std::uint32_t run_batch(std::uint64_t budget_us) noexcept;
@@ -243,7 +261,9 @@ class Core {
   std::uint64_t string_end_seen_ = 0;   // of the version that the last move of strings began with
   std::uint32_t next_lane_ = 0;
 
-  std::unique_ptr<Journal> journal_;  // set before others know the index
+  std::unique_ptr<Journal> journal_;    // set before others know the index
+  std::unique_ptr<Follower> follower_;  // as well; an index has one of them at most
+  sync::EventCount followed_;           // a version of a file was published
   HelperThreads helper_threads_;  // the last member: they end first
 };
 

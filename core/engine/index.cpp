@@ -241,6 +241,8 @@ Result<Receipt> Index::flush() {
   return Receipt{sequence, 0};
 }
 
+Result<bool> Index::refresh() { return core_->refresh(); }
+
 WriteQueue Index::write_queue() const { return WriteQueue(core_, read_only_); }
 
 std::uint32_t Index::pump(std::uint64_t budget_us) { return core_->pump(budget_us); }

@@ -1,33 +1,18 @@
 #include "engine/log_applier.hpp"
 
-#include <new>
+#include <cstring>
 
 #include "base/aligned_buffer.hpp"
-#include "base/bits.hpp"
-#include "quant/factor_limits.hpp"
+#include "engine/mapped_extent.hpp"
 #include "segment/slab.hpp"
 
 namespace vicinal::engine {
 
 using simd::kBlockRows;
 
-namespace {
-
-// I2.
-struct MappedExtent : segment::MemoryOwner {
-  void* memory = nullptr;
-  std::size_t bytes = 0;
-
-  static void end(segment::MemoryOwner* owner) noexcept {
-    auto* mapped = static_cast<MappedExtent*>(owner);
-    platform::unmap_file(mapped->memory, mapped->bytes);
-    delete mapped;
-  }
-};
-
-}  // namespace
-
 Status LogApplier::apply_all(segment::Replay& replay, segment::Damage& damage) noexcept {
+  follows_ = false;
+  calibrated_ = false;
   std::uint64_t live_rows = 0;
   for (std::size_t i = 0; i < reader_.records(); ++i) {
     const auto record = reader_.record(i);
@@ -42,6 +27,20 @@ Status LogApplier::apply_all(segment::Replay& replay, segment::Damage& damage) n
     if (at != nullptr) entered = replay.enter_hints(number, 0, at->rows);
   }
   return entered;
+}
+
+Status LogApplier::apply_new(segment::Replay& replay, segment::Damage& damage,
+                             std::size_t* applied) noexcept {
+  follows_ = true;
+  calibrated_ = replay.is_calibrated();
+  for (*applied = 0; *applied < reader_.records(); ++*applied) {
+    const auto record = reader_.record(*applied);
+    if (!record.ok()) return record.status();
+    Status done = apply_record(replay, damage, record->view);
+    if (done.ok()) done = enter_hints(replay, record->view);
+    if (!done.ok()) return done;
+  }
+  return {};
 }
 
 Status LogApplier::apply_record(segment::Replay& replay, segment::Damage& damage,
@@ -76,9 +75,11 @@ Status LogApplier::set_origin(segment::Replay& replay, const storage::CommitView
 
 Status LogApplier::show_rows(segment::Replay& replay, const storage::CommitView& view) noexcept {
   storage::InlineRowsCursor cursor(view);
+  rows_before_.clear();
   for (std::uint32_t i = 0; i < view.grown().size(); ++i) {
     const storage::GrownSegment grown = view.grown()[i];
-    const auto rows = cursor.next(replay.rows_of(grown.number));
+    const std::uint32_t before = replay.rows_of(grown.number);
+    const auto rows = cursor.next(before);
     if (!rows.ok()) return rows.status();
     segment::InlineRows unfinished;
     unfinished.count = rows->count();
@@ -87,79 +88,134 @@ Status LogApplier::show_rows(segment::Replay& replay, const storage::CommitView&
       unfinished.factors = unfinished.packed - unfinished.count * sizeof(quant::RowFactors);
       unfinished.ids = unfinished.factors - unfinished.count * sizeof(std::uint64_t);
     }
-    const Status shown = replay.show_rows(grown.number, grown.rows, unfinished);
+    segment::Segment* segment = replay.segment_of(grown.number);
+    if (segment == nullptr || grown.rows > segment->capacity()) return Status(Code::corrupt);
+    Status shown = bring_blocks(*segment, grown, before);
+    if (shown.ok()) shown = replay.show_rows(grown.number, grown.rows, unfinished);
+    if (shown.ok()) shown = rows_before_.append_value(before);
     if (!shown.ok()) return shown;
+    if (slabs_ == Slabs::mapped && unfinished.count != 0) {
+      MappedExtent::of(*segment->owner())
+          .rows_were_stored(grown.rows - unfinished.count, grown.rows);
+    }
+  }
+  return {};
+}
+
+Status LogApplier::bring_blocks(segment::Segment& segment, const storage::GrownSegment& grown,
+                                std::uint32_t before) noexcept {
+  const std::uint32_t from = before / kBlockRows;
+  const std::uint32_t to = grown.rows / kBlockRows;
+  const LogReader::FileSegment* last = last_of(segment);
+  // What is in a segment that a later record drops does not matter.
+  if (last == nullptr || from >= to) return {};
+  if (slabs_ == Slabs::read) return read_blocks(segment, last->extent, before, grown.rows);
+  const Status brought =
+      MappedExtent::of(*segment.owner()).bring_blocks(file_, before, grown.rows);
+  if (brought.ok() && follows_) trust_blocks(segment, from, to);
+  return brought;
+}
+
+Status LogApplier::read_blocks(segment::Segment& segment, const storage::Extent& extent,
+                               std::uint32_t before, std::uint32_t after) noexcept {
+  BlockReader blocks(file_, reader_.layout(), reader_.superblock().uuid);
+  std::uint32_t from = before / kBlockRows;
+  const std::uint32_t to = after / kBlockRows;
+  Status sound;
+  if (before % kBlockRows != 0) {  // I3
+    sound = blocks.read_rest_of(segment.mutable_slab(), extent, from, before % kBlockRows);
+    ++from;
+  }
+  if (sound.ok()) sound = blocks.read_into(segment.mutable_slab(), extent, from, to);
+  const quant::FactorLimits limits = this->limits();
+  for (std::uint32_t row = before; sound.ok() && row < to * kBlockRows; ++row) {
+    if (!limits.hold_for(segment.factors(row))) sound = Status(Code::corrupt, extent.slab);
+  }
+  return sound;
+}
+
+void LogApplier::trust_blocks(segment::Segment& segment, std::uint32_t from,
+                              std::uint32_t to) noexcept {
+  const quant::FactorLimits limits = this->limits();
+  for (std::uint32_t block = from; block < to; ++block) {
+    bool sound = true;
+    for (std::uint32_t lane = 0; lane < kBlockRows; ++lane) {
+      sound = sound && limits.hold_for(segment.factors(block * kBlockRows + lane));
+    }
+    if (sound) segment.checks()->trust(block);
+  }
+}
+
+// Of the record that was applied last.
+Status LogApplier::enter_hints(segment::Replay& replay,
+                               const storage::CommitView& view) noexcept {
+  for (std::uint32_t i = 0; i < view.grown().size(); ++i) {
+    const storage::GrownSegment grown = view.grown()[i];
+    const segment::Segment* segment = replay.segment_of(grown.number);
+    if (segment == nullptr || last_of(*segment) == nullptr) continue;
+    std::uint32_t before = 0;
+    std::memcpy(&before, rows_before_.data() + i * sizeof before, sizeof before);
+    const Status entered = replay.enter_hints(grown.number, before, grown.rows);
+    if (!entered.ok()) return entered;
   }
   return {};
 }
 
 Status LogApplier::attach(segment::Replay& replay, segment::Damage& damage,
-                      const storage::OpenedSegment& opened) noexcept {
+                          const storage::OpenedSegment& opened) noexcept {
   if (!segment::Replay::is_place(opened.number, opened.capacity)) return Status(Code::corrupt);
   const auto extent = reader_.extent_at(opened.extent);
   if (!extent.ok()) return extent.status();
-  // One that a later record drops is shown to nobody: what is in it does not matter.
-  const LogReader::FileSegment* last = reader_.segment(opened.number);
-  const bool stays = last != nullptr && last->extent.position == extent->position;
-  const std::uint32_t rows = stays ? last->rows : 0;
-  auto made = slabs_ == Slabs::mapped ? map(*extent, damage) : read(*extent, rows);
+  const segment::SlabLayout slab(reader_.layout(), opened.capacity);
+  if (extent->segment != opened.number || extent->capacity != opened.capacity ||
+      extent->slab_bytes != slab.bytes) {
+    return Status(Code::corrupt, opened.extent);
+  }
+  Result<segment::Segment*> made = Status(Code::full, slab.bytes);
+  if (slabs_ == Slabs::mapped) {
+    made = map(*extent, damage);
+  } else if (auto* own = segment::Segment::create(reader_.layout(), opened.number,
+                                                  opened.capacity);
+             own != nullptr) {
+    made = own;
+  }
   if (!made.ok()) return made.status();
+  (*made)->set_file_position(extent->slab);
   const Status attached = replay.attach(*made);
   if (!attached.ok()) segment::Segment::destroy_segment(*made);
   return attached;
 }
 
+const LogReader::FileSegment* LogApplier::last_of(const segment::Segment& segment) const noexcept {
+  const LogReader::FileSegment* last = reader_.segment(segment.number());
+  return last != nullptr && last->extent.slab == segment.file_position() ? last : nullptr;
+}
+
+quant::FactorLimits LogApplier::limits() const noexcept {
+  return {reader_.layout().coded_dim, calibrated_, reader_.superblock().metric};
+}
+
 Result<segment::Segment*> LogApplier::map(const storage::Extent& extent,
-                                      segment::Damage& damage) noexcept {
-  auto* mapped = new (std::nothrow) MappedExtent;
-  if (mapped == nullptr) return Status(Code::full, sizeof(MappedExtent));
-  mapped->leave = MappedExtent::end;
-  mapped->bytes = static_cast<std::size_t>(
-      extent.slab_bytes + round_up(extent.sums_bytes(), storage::kFilePageBytes));
-  auto memory = file_.map(extent.slab, mapped->bytes, platform::Mapping::private_write);
-  if (!memory.ok()) {
-    delete mapped;
-    return memory.status();
-  }
-  mapped->memory = *memory;
-  auto* start = static_cast<std::uint8_t*>(*memory);
-  const quant::FactorLimits limits(reader_.layout().coded_dim, calibrated_,
-                                   reader_.superblock().metric);
+                                          segment::Damage& damage) noexcept {
+  const auto mapped = MappedExtent::map(file_, reader_.layout(), extent);
+  if (!mapped.ok()) return mapped.status();
   segment::SegmentChecks::Place place;
-  place.sums = reinterpret_cast<const storage::BlockSums*>(start + extent.slab_bytes);
+  place.sums = (*mapped)->sums();
   place.slab_position = extent.slab;
   place.uuid_head = storage::head_of(reader_.superblock().uuid);
   segment::ForeignSlab slab;
-  slab.start = start;
+  slab.start = (*mapped)->slab();
   slab.writable = true;
-  slab.owner = mapped;
-  slab.checks = segment::SegmentChecks::create(place, limits, damage);
+  slab.owner = *mapped;
+  slab.checks = segment::SegmentChecks::create(place, limits(), damage);
   segment::Segment* made =
       slab.checks == nullptr ? nullptr
                              : segment::Segment::over(reader_.layout(), extent.segment,
                                                       extent.capacity, slab);
   if (made != nullptr) return made;
   if (slab.checks != nullptr) segment::SegmentChecks::destroy(slab.checks);
-  MappedExtent::end(mapped);
+  MappedExtent::end(*mapped);
   return Status(Code::full, sizeof(segment::Segment));
-}
-
-Result<segment::Segment*> LogApplier::read(const storage::Extent& extent,
-                                       std::uint32_t rows) noexcept {
-  segment::Segment* made =
-      segment::Segment::create(reader_.layout(), extent.segment, extent.capacity);
-  if (made == nullptr) return Status(Code::full, extent.slab_bytes);
-  BlockReader blocks(file_, reader_.layout(), reader_.superblock().uuid);
-  const std::uint32_t whole = rows / kBlockRows;
-  Status sound = blocks.read_into(made->mutable_slab(), extent, 0, whole);
-  const quant::FactorLimits limits(reader_.layout().coded_dim, calibrated_,
-                                   reader_.superblock().metric);
-  for (std::uint32_t row = 0; sound.ok() && row < whole * kBlockRows; ++row) {
-    if (!limits.hold_for(made->factors(row))) sound = Status(Code::corrupt, extent.slab);
-  }
-  if (sound.ok()) return made;
-  segment::Segment::destroy_segment(made);
-  return sound;
 }
 
 }  // namespace vicinal::engine

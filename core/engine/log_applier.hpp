@@ -4,16 +4,21 @@
 // Thread safety: the holder of the writer's token.
 // I1: the reader has walked over the records and checked them as far as one record and what it
 //     refers to go; segment/replay.hpp checks them against the version. Any error ends the
-//     transaction.
-// I2: a mapped segment's mapping lives as long as the segment. It is private: unfinished blocks are
-//     put into it, and a page that was stored to shows no more what others write to the file.
+//     transaction, and the records may be applied again, or others in their place.
+// I2: a mapped segment's mapping lives as long as the segment (mapped_extent.hpp).
+// I3: what readers see of a slab is never stored to: not the rows that a version shows already of a
+//     block that becomes whole. They are the same in the block.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
+#include "base/growing_buffer.hpp"
 #include "engine/log_reader.hpp"
 #include "platform/file_system.hpp"
+#include "quant/factor_limits.hpp"
 #include "segment/replay.hpp"
 #include "segment/segment_checks.hpp"
 #include "vicinal/status.hpp"
@@ -34,23 +39,49 @@ class LogApplier {
 
   // Everything, into the empty version: all records, then the id table. CORRUPT, IO, FULL.
   Status apply_all(segment::Replay& replay, segment::Damage& damage) noexcept;
+  // The commits that LogReader::advance has found, into the version before them; the ids of their
+  // rows are entered in the version's tables. `applied`: how many of them were whole.
+  Status apply_new(segment::Replay& replay, segment::Damage& damage,
+                   std::size_t* applied) noexcept;
 
  private:
   Status apply_record(segment::Replay& replay, segment::Damage& damage,
                       const storage::CommitView& view) noexcept;
   Status set_origin(segment::Replay& replay, const storage::CommitView& view) noexcept;
   Status show_rows(segment::Replay& replay, const storage::CommitView& view) noexcept;
+  // The rows of blocks that become whole, into the slab.
+  Status bring_blocks(segment::Segment& segment, const storage::GrownSegment& grown,
+                      std::uint32_t before) noexcept;
+  Status read_blocks(segment::Segment& segment, const storage::Extent& extent,
+                     std::uint32_t before, std::uint32_t after) noexcept;
+  // Blocks that the reader has compared with their sums are not compared again.
+  void trust_blocks(segment::Segment& segment, std::uint32_t from, std::uint32_t to) noexcept;
+  Status enter_hints(segment::Replay& replay, const storage::CommitView& view) noexcept;
   Status attach(segment::Replay& replay, segment::Damage& damage,
                 const storage::OpenedSegment& opened) noexcept;
   [[nodiscard]] Result<segment::Segment*> map(const storage::Extent& extent,
                                               segment::Damage& damage) noexcept;
-  [[nodiscard]] Result<segment::Segment*> read(const storage::Extent& extent,
-                                               std::uint32_t rows) noexcept;
+  // What the reader ends with at this number, if it is this segment; else nobody will see it.
+  [[nodiscard]] const LogReader::FileSegment* last_of(const segment::Segment& segment)
+      const noexcept;
+  [[nodiscard]] quant::FactorLimits limits() const noexcept;
 
   platform::File& file_;
   LogReader& reader_;
   Slabs slabs_;
   bool calibrated_ = false;
+  bool follows_ = false;
+  GrowingBuffer rows_before_;  // u32, of each segment that the record at hand grows
+};
+
+// A file, what is in it, and how that becomes a version.
+struct OpenLog {
+  OpenLog(std::unique_ptr<platform::File> of, LogApplier::Slabs slabs) noexcept
+      : file(std::move(of)), reader(*file), applier(*file, reader, slabs) {}
+
+  std::unique_ptr<platform::File> file;
+  LogReader reader;
+  LogApplier applier;
 };
 
 }  // namespace vicinal::engine

@@ -71,26 +71,58 @@ Status BlockReader::read_arrays(std::uint8_t* slab, const SlabLayout& in_slab,
   return {};
 }
 
+Status BlockReader::compare(const std::uint8_t* slab, const SlabLayout& in_slab,
+                            const storage::Extent& extent, std::uint32_t from, std::uint32_t to,
+                            std::uint32_t slab_from) noexcept {
+  auto sums = AlignedBuffer::create((to - from) * sizeof(storage::BlockSums));
+  if (!sums.ok()) return sums.status();
+  const Status read = file_.read_at(extent.sums_position(from), {sums->data(), sums->size()});
+  if (!read.ok()) return read;
+  const auto* known = sums->as<storage::BlockSums>();
+  const SlabLayout in_file(layout_, extent.capacity);
+  const std::uint64_t head = storage::head_of(uuid_);
+  for (std::uint32_t block = from; block < to; ++block) {
+    const segment::BlockBytes bytes =
+        block_of(layout_, in_slab, slab, slab_from + block - from);
+    const std::uint64_t plane = extent.slab + SlabLayout::plane_of(layout_, block);
+    const std::uint64_t rows = extent.slab + in_file.rows_of(layout_, block);
+    if (segment::plane_sum(bytes, head, plane) != known[block - from].plane) return corrupt(plane);
+    if (segment::row_sum(bytes, head, rows) != known[block - from].row) return corrupt(rows);
+  }
+  return {};
+}
+
 Status BlockReader::read_into(std::uint8_t* slab, const storage::Extent& extent,
                               std::uint32_t from, std::uint32_t to) noexcept {
   if (from == to) return {};
   const SlabLayout at(layout_, extent.capacity);
   const Status read = read_arrays(slab, at, extent, from, to, from);
+  return read.ok() ? compare(slab, at, extent, from, to, from) : read;
+}
+
+Status BlockReader::read_rest_of(std::uint8_t* slab, const storage::Extent& extent,
+                                 std::uint32_t block, std::uint32_t lane) noexcept {
+  VICINAL_ASSERT(lane < kBlockRows);
+  const SlabLayout one(layout_, kBlockRows);
+  auto some = AlignedBuffer::create(one.bytes);
+  if (!some.ok()) return some.status();
+  auto* from = some->as<std::uint8_t>();
+  Status read = read_arrays(from, one, extent, block, block + 1, 0);
+  if (read.ok()) read = compare(from, one, extent, block, block + 1, 0);
   if (!read.ok()) return read;
-  auto sums = AlignedBuffer::create((to - from) * sizeof(storage::BlockSums));
-  if (!sums.ok()) return sums.status();
-  const Status sums_read =
-      file_.read_at(extent.sums_position(from), {sums->data(), sums->size()});
-  if (!sums_read.ok()) return sums_read;
-  const auto* known = sums->as<storage::BlockSums>();
-  const std::uint64_t head = storage::head_of(uuid_);
-  for (std::uint32_t block = from; block < to; ++block) {
-    const segment::BlockBytes bytes = block_of(layout_, at, slab, block);
-    const std::uint64_t plane = extent.slab + SlabLayout::plane_of(layout_, block);
-    const std::uint64_t rows = extent.slab + at.rows_of(layout_, block);
-    if (segment::plane_sum(bytes, head, plane) != known[block - from].plane) return corrupt(plane);
-    if (segment::row_sum(bytes, head, rows) != known[block - from].row) return corrupt(rows);
-  }
+  const SlabLayout at(layout_, extent.capacity);
+  const std::size_t row = std::size_t{block} * kBlockRows + lane;
+  const std::size_t rows = kBlockRows - lane;
+  const auto copy = [&](std::size_t to_at, std::size_t from_at, std::size_t row_bytes) {
+    std::memcpy(slab + to_at + row * row_bytes, from + from_at + lane * row_bytes,
+                rows * row_bytes);
+  };
+  std::memcpy(slab + SlabLayout::plane_of(layout_, block), from, layout_.plane_block_bytes);
+  copy(at.rests, one.rests, layout_.rest_bytes);
+  copy(at.scales, one.scales, sizeof(float));
+  copy(at.plane_scales, one.plane_scales, sizeof(float));
+  copy(at.plane_cosines2, one.plane_cosines2, sizeof(float));
+  copy(at.ids, one.ids, sizeof(std::uint64_t));
   return {};
 }
 
@@ -192,7 +224,7 @@ Status LogReader::find_end() noexcept {
   Status walked = walk(start, !any, bytes_);
   if (!walked.ok()) return walked;
   if (records() == 0) return corrupt(start);
-  const std::uint64_t shown_end = std::max(shown_end_, certain_end_);
+  const std::uint64_t shown_end = std::max(shown_.end, certain_end_);
   if (torn_ || end_ != shown_end) {
     // Forgets what was noted of a commit that is not whole, and what no commit shows.
     walked = walk(start, !any, shown_end);
@@ -204,10 +236,15 @@ Status LogReader::find_end() noexcept {
 Status LogReader::walk(std::uint64_t position, bool chained, std::uint64_t limit) noexcept {
   positions_.clear();
   segments_.clear();
+  before_.clear();
+  follows_ = false;
   end_ = position;
   previous_ = 0;
-  sequence_ = 0;
-  shown_end_ = 0;
+  shown_ = {};
+  return walk_on(chained, limit);
+}
+
+Status LogReader::walk_on(bool chained, std::uint64_t limit) noexcept {
   torn_ = false;
   while (end_ < limit) {
     const auto header = read_record(end_, chained ? &previous_ : nullptr);
@@ -223,6 +260,50 @@ Status LogReader::walk(std::uint64_t position, bool chained, std::uint64_t limit
     previous_ = header->sum;
   }
   return {};
+}
+
+Status LogReader::advance(std::uint64_t limit) noexcept {
+  VICINAL_ASSERT(before_.empty() && shown_.end != 0);
+  positions_.clear();
+  const auto bytes = file_.size();
+  if (!bytes.ok()) return bytes.status();
+  bytes_ = std::min({*bytes, storage::kFileBytesMax, limit});
+  follows_ = true;
+  shown_before_ = shown_;
+  end_ = shown_.end;
+  previous_ = shown_.previous;
+  const Status walked = walk_on(true, bytes_);
+  end_ = shown_.end;
+  previous_ = shown_.previous;
+  if (!walked.ok()) take_back();
+  return walked;
+}
+
+void LogReader::take_back() noexcept {
+  restore(0);
+  positions_.clear();
+  shown_ = shown_before_;
+  end_ = shown_.end;
+  previous_ = shown_.previous;
+}
+
+void LogReader::restore(std::size_t first) noexcept {
+  const auto* before = reinterpret_cast<const Before*>(before_.data());
+  for (std::size_t i = before_.size() / sizeof(Before); i > first; --i) {
+    *mutable_segment(before[i - 1].number) = before[i - 1].segment;
+  }
+  before_.truncate(first * sizeof(Before));
+}
+
+Status LogReader::remember(std::uint32_t number) noexcept {
+  return follows_ ? before_.append_value(Before{*mutable_segment(number), number}) : Status();
+}
+
+std::uint64_t LogReader::position(std::size_t index) const noexcept {
+  VICINAL_ASSERT(index < records());
+  std::uint64_t position = 0;
+  std::memcpy(&position, positions_.data() + index * sizeof position, sizeof position);
+  return position;
 }
 
 Status LogReader::take(const RecordHeader& header) noexcept {
@@ -241,39 +322,55 @@ Status LogReader::take(const RecordHeader& header) noexcept {
 
 Status LogReader::take_commit(const RecordHeader& header) noexcept {
   const bool directory = header.kind == RecordKind::directory;
-  const bool first = records() == 0;
+  const bool first = records() == 0 && !follows_;
   if (first && !directory) return corrupt(header.position);
   // A directory stands behind the commit that it repeats.
-  if (!first && (directory ? header.sequence != sequence_ : header.sequence <= sequence_)) {
+  if (!first &&
+      (directory ? header.sequence != shown_.sequence : header.sequence <= shown_.sequence)) {
     return corrupt(header.position);
   }
   const auto view = storage::CommitView::parse(header, body_.bytes(), shape());
   if (!view.ok()) return corrupt(header.position);
   if (directory) {
-    positions_.clear();
-    segments_.clear();
     directory_ = header.position;
     directory_bytes_ = header.bytes;
   }
-  Status noted = note_segments(*view);
+  // Who follows has what it says.
+  const std::size_t before = before_.size() / sizeof(Before);
+  Status taken = directory && follows_ ? Status() : take_version(header, *view);
+  if (!taken.ok()) {
+    if (follows_) restore(before);
+    return taken;
+  }
+  shown_ = {header.end(), header.sum, header.sequence};
+  return {};
+}
+
+Status LogReader::take_version(const RecordHeader& header,
+                               const storage::CommitView& view) noexcept {
+  const bool directory = header.kind == RecordKind::directory;
+  const bool first = records() == 0 && !follows_;
+  if (directory) {
+    positions_.clear();
+    segments_.clear();
+  }
+  Status noted = note_segments(view);
   // The blocks of a directory are those of commits before it, unless nothing is known of them.
   const bool uncertain = header.end() > certain_end_ && (!directory || (first && turn_ == 0));
   if (noted.ok()) {
-    noted = storage::check_rows(*view, [this](std::uint32_t number) {
+    noted = storage::check_rows(view, [this](std::uint32_t number) {
       const FileSegment* at = segment(number);
       return at == nullptr ? storage::kNoSegment : at->rows;
     });
   }
-  if (noted.ok() && uncertain) noted = check_blocks(*view);
-  if (!noted.ok()) return noted;
-  for (std::uint32_t i = 0; i < view->grown().size(); ++i) {
-    const storage::GrownSegment grown = view->grown()[i];
-    FileSegment* at = mutable_segment(grown.number);
-    if (grown.rows > at->extent.capacity) return corrupt(header.position);
-    at->rows = grown.rows;
+  if (noted.ok() && uncertain) noted = check_blocks(view);
+  for (std::uint32_t i = 0; noted.ok() && i < view.grown().size(); ++i) {
+    const storage::GrownSegment grown = view.grown()[i];
+    if (grown.rows > segment(grown.number)->extent.capacity) return corrupt(header.position);
+    noted = remember(grown.number);
+    if (noted.ok()) mutable_segment(grown.number)->rows = grown.rows;
   }
-  sequence_ = header.sequence;
-  shown_end_ = header.end();
+  if (!noted.ok()) return noted;
   return positions_.append_value(header.position);
 }
 
@@ -281,6 +378,8 @@ Status LogReader::note_segments(const storage::CommitView& view) noexcept {
   for (std::uint32_t i = 0; i < view.dropped().size(); ++i) {
     FileSegment* at = mutable_segment(view.dropped()[i]);
     if (at == nullptr || !at->there) return Status(Code::corrupt);
+    const Status kept = remember(view.dropped()[i]);
+    if (!kept.ok()) return kept;
     *at = FileSegment{};
   }
   for (std::uint32_t i = 0; i < view.opened().size(); ++i) {
@@ -298,6 +397,8 @@ Status LogReader::note_segments(const storage::CommitView& view) noexcept {
     }
     FileSegment* at = mutable_segment(opened.number);
     if (at->there) return corrupt(opened.extent);
+    const Status kept = remember(opened.number);
+    if (!kept.ok()) return kept;
     *at = {*extent, 0, true};
   }
   return {};
@@ -363,13 +464,10 @@ Status LogReader::check_extents() noexcept {
 }
 
 Result<LogReader::Record> LogReader::record(std::size_t index) noexcept {
-  VICINAL_ASSERT(index < records());
-  std::uint64_t position = 0;
-  std::memcpy(&position, positions_.data() + index * sizeof position, sizeof position);
-  const auto header = read_record(position, nullptr);
+  const auto header = read_record(position(index), nullptr);
   if (!header.ok()) return header.status();
   const auto view = storage::CommitView::parse(*header, body_.bytes(), shape());
-  if (!view.ok()) return corrupt(position);
+  if (!view.ok()) return corrupt(header->position);
   return Record{*header, *view};
 }
 

@@ -1,5 +1,5 @@
-// Finds in an index file what opening has to apply: the newest directory and the whole commits
-// behind it (docs/format.md).
+// Finds in an index file what opening has to apply, the newest directory and the whole commits
+// behind it, and what following has to: the commits since (docs/format.md).
 //
 // Thread safety: one thread at a time.
 // I1: bytes are hostile until checked: a length before it is read, a sum before what it covers is
@@ -9,6 +9,9 @@
 //     order, or whose blocks are not what their sums say: the disk may have lost any of it.
 // I3: where no meta slot is valid nothing is certain, and the walk begins at the log's first record
 //     and checks every block. A file without a single version is CORRUPT.
+// I4: the walk goes on from a commit or a directory that was taken. What comes behind it is never
+//     certain, and what is not whole may become it: the file's writer, or the next one, may have
+//     written other bytes there when the walk comes again. What was taken stays as it is.
 #pragma once
 
 #include <cstdint>
@@ -35,11 +38,18 @@ class BlockReader {
   // Blocks [from, to) into a slab of the extent's capacity. CORRUPT(position), IO, FULL.
   Status read_into(std::uint8_t* slab, const storage::Extent& extent, std::uint32_t from,
                    std::uint32_t to) noexcept;
+  // One block's plane, and those of its rows from `lane` on: readers have the others already.
+  Status read_rest_of(std::uint8_t* slab, const storage::Extent& extent, std::uint32_t block,
+                      std::uint32_t lane) noexcept;
   // Whether they are sound, and their sums those that a record names. CORRUPT, IO, FULL.
   Status check(const storage::Extent& extent, std::uint32_t from, std::uint32_t to,
                std::uint64_t sum_of_sums) noexcept;
 
  private:
+  // That the blocks [from, to) in `slab`, where the first one is `slab_from`, are sound.
+  Status compare(const std::uint8_t* slab, const segment::SlabLayout& in_slab,
+                 const storage::Extent& extent, std::uint32_t from, std::uint32_t to,
+                 std::uint32_t slab_from) noexcept;
   Status read_arrays(std::uint8_t* slab, const segment::SlabLayout& in_slab,
                      const storage::Extent& extent, std::uint32_t from, std::uint32_t to,
                      std::uint32_t slab_from) noexcept;
@@ -71,21 +81,28 @@ class LogReader {
   // The whole log. CORRUPT, UNSUPPORTED (a record of a kind that this version cannot read), IO,
   // FULL.
   Status find_end() noexcept;
+  // Goes on behind the end that was found: records() are the commits that have been appended since
+  // and end at `limit` or before. UNSUPPORTED, IO, FULL: nothing is taken.
+  Status advance(std::uint64_t limit) noexcept;
+  // What the last `advance` has found is applied, or not: then the end is what it was before.
+  void keep() noexcept { before_.clear(); }
+  void take_back() noexcept;
 
   // Where it ends.
   [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
   [[nodiscard]] std::uint64_t previous() const noexcept { return previous_; }
-  [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
+  [[nodiscard]] std::uint64_t sequence() const noexcept { return shown_.sequence; }
   [[nodiscard]] std::uint64_t directory() const noexcept { return directory_; }
   [[nodiscard]] std::uint64_t directory_bytes() const noexcept { return directory_bytes_; }
   [[nodiscard]] std::uint64_t turn() const noexcept { return turn_; }
   [[nodiscard]] bool torn() const noexcept { return torn_; }
   [[nodiscard]] std::uint64_t file_bytes() const noexcept { return bytes_; }
 
-  // The directory, then each commit behind it.
+  // The directory, then each commit behind it; after `advance` the new commits.
   [[nodiscard]] std::size_t records() const noexcept {
     return positions_.size() / sizeof(std::uint64_t);
   }
+  [[nodiscard]] std::uint64_t position(std::size_t index) const noexcept;
   // Valid until the next call. IO, FULL; CORRUPT where the file has changed.
   [[nodiscard]] Result<Record> record(std::size_t index) noexcept;
   // What is at a number in the end; null: nothing.
@@ -105,10 +122,17 @@ class LogReader {
   }
   // Records from `position` on, until one is wrong. Whether that is an error: I2.
   Status walk(std::uint64_t position, bool chained, std::uint64_t limit) noexcept;
+  Status walk_on(bool chained, std::uint64_t limit) noexcept;
   Status take(const storage::RecordHeader& header) noexcept;
   Status take_commit(const storage::RecordHeader& header) noexcept;
+  Status take_version(const storage::RecordHeader& header,
+                      const storage::CommitView& view) noexcept;
   Status note_segments(const storage::CommitView& view) noexcept;
   Status check_blocks(const storage::CommitView& view) noexcept;
+  // Notes what a segment was before it changes, while the walk goes on (I4).
+  Status remember(std::uint32_t number) noexcept;
+  // What `before_` has from `first` on is so again.
+  void restore(std::size_t first) noexcept;
   [[nodiscard]] FileSegment* mutable_segment(std::uint32_t number) noexcept;
 
   platform::File& file_;
@@ -119,15 +143,28 @@ class LogReader {
   std::uint64_t meta_directory_ = 0;
   std::uint64_t turn_ = 0;
 
+  // Behind the last commit or directory.
+  struct Shown {
+    std::uint64_t end = 0;
+    std::uint64_t previous = 0;
+    std::uint64_t sequence = 0;
+  };
+  struct Before {
+    FileSegment segment;
+    std::uint32_t number = 0;
+  };
+
   std::uint64_t end_ = 0;
-  std::uint64_t shown_end_ = 0;  // behind the last commit or directory
   std::uint64_t previous_ = 0;
-  std::uint64_t sequence_ = 0;
+  Shown shown_;
+  Shown shown_before_;  // the last `advance`
   std::uint64_t directory_ = 0;
   std::uint64_t directory_bytes_ = 0;
   bool torn_ = false;
+  bool follows_ = false;
   GrowingBuffer positions_;
   GrowingBuffer segments_;  // FileSegment
+  GrowingBuffer before_;    // Before, of what `advance` has changed
   GrowingBuffer body_;
 };
 

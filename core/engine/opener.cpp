@@ -1,6 +1,7 @@
 #include "engine/opener.hpp"
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "engine/image.hpp"
@@ -127,25 +128,36 @@ Result<std::shared_ptr<Core>> Opener::open(FileSystem& files, const char* path,
     file = open_locked(files, path);
     if (!file.ok()) return file.status();
   }
-  Opener opener(**file, options);
+  const auto slabs = options.mapped && !options.detached ? LogApplier::Slabs::mapped
+                                                         : LogApplier::Slabs::read;
+  std::unique_ptr<OpenLog> log(new (std::nothrow) OpenLog(std::move(file).value(), slabs));
+  if (log == nullptr) return Status(Code::full, sizeof(OpenLog));
+  Opener opener(*log, options);
   auto core = opener.run();
-  if (!core.ok() || !attaches) return core;
+  if (!core.ok() || options.detached) return core;
+  if (!attaches) {
+    auto follower = Follower::create(files, path, std::move(log), slabs);
+    if (!follower.ok()) return follower.status();
+    (*core)->attach(std::move(follower).value());
+    return core;
+  }
   if (creates) {
     const Status same = check_same(*options.create, (*core)->options());
     if (!same.ok()) return same;
   }
-  const Status writes = opener.write_on(**core, std::move(file).value());
+  const Status writes = opener.write_on(**core, std::move(log->file));
   if (!writes.ok()) return writes;
   return core;
 }
 
 Result<std::shared_ptr<Core>> Opener::load(std::span<const std::byte> bytes,
                                            std::uint64_t memory_bytes_max) noexcept {
-  MemoryFile file(bytes);
+  std::unique_ptr<File> file(new (std::nothrow) MemoryFile(bytes));
+  if (file == nullptr) return Status(Code::full, sizeof(MemoryFile));
+  OpenLog log(std::move(file), LogApplier::Slabs::read);
   Options options;
-  options.mapped = false;
   options.memory_bytes_max = memory_bytes_max;
-  return Opener(file, options).run();
+  return Opener(log, options).run();
 }
 
 Result<std::shared_ptr<Core>> Opener::run() noexcept {
@@ -164,7 +176,7 @@ Result<std::shared_ptr<Core>> Opener::run() noexcept {
   if (!core.ok()) return core.code() == Code::bad_option ? Status(Code::corrupt) : core.status();
   Status found = reader_.find_end();
   if (found.ok()) found = reader_.check_extents();
-  if (found.ok()) found = (*core)->restore(reader_.sequence(), *this);
+  if (found.ok()) found = (*core)->restore(reader_.sequence(), *this, !options_.read_only);
   if (!found.ok()) return found;
   return core;
 }

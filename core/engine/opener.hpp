@@ -1,5 +1,5 @@
-// An index out of a log file: its newest whole version, and, for a writer, the journal that goes on
-// behind it.
+// An index out of a log file: its newest whole version, and what goes on behind it: a writer's
+// journal, or the follower of one.
 //
 // Thread safety: one thread at a time; nobody else knows the index before it is returned.
 // I1: bytes are hostile: log_reader.hpp, segment/replay.hpp and the sums of blocks check them. Two
@@ -41,20 +41,16 @@ class Opener final : private Core::Restore {
       std::span<const std::byte> bytes, std::uint64_t memory_bytes_max) noexcept;
 
  private:
-  Opener(platform::File& file, const Options& options) noexcept
-      : options_(options),
-        reader_(file),
-        applier_(file, reader_,
-                 options.mapped && !options.detached ? LogApplier::Slabs::mapped
-                                                     : LogApplier::Slabs::read) {}
+  Opener(OpenLog& log, const Options& options) noexcept
+      : options_(options), reader_(log.reader), applier_(log.applier) {}
 
   [[nodiscard]] Result<std::shared_ptr<Core>> run() noexcept;
   Status apply(segment::Replay& replay, segment::Damage& damage) noexcept override;
   Status write_on(Core& core, std::unique_ptr<platform::File> file) noexcept;
 
   Options options_;
-  LogReader reader_;
-  LogApplier applier_;
+  LogReader& reader_;
+  LogApplier& applier_;
 };
 
 }  // namespace vicinal::engine

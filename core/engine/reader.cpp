@@ -17,12 +17,18 @@ ReaderCore::FixedPin::~FixedPin() {
   core->slots().release_slot(slot);
 }
 
-ReaderCore::Entry::Entry(ReaderCore& reader) noexcept : reader_(reader) {
+ReaderCore::Entry::Entry(ReaderCore& reader, std::uint64_t sequence_wanted) noexcept
+    : reader_(reader) {
   if (reader.core_->closed()) {
     status_ = Status(Code::closed);
   } else if (reader.fixed_ != nullptr) {
     version_ = reader.fixed_->version;
   } else {
+    if (sequence_wanted == 0) {
+      reader.core_->follow();
+    } else {
+      reader.core_->follow_to(sequence_wanted);
+    }
     version_ = static_cast<const segment::Version*>(reader.core_->root().enter(*reader.slot_));
   }
 }
@@ -77,6 +83,7 @@ Result<std::unique_ptr<ReaderCore>> ReaderCore::snapshot() noexcept {
     copy->fixed_ = fixed_;  // I2
     return copy;
   }
+  core_->follow();
   auto slot = core_->slots().claim(platform::realm());
   if (!slot.ok()) return slot.status();
   auto* pin = new (std::nothrow) FixedPin(core_, *slot);
@@ -102,7 +109,7 @@ Result<SearchOptions> ReaderCore::options_for(const segment::Version& version,
 Status ReaderCore::search(std::span<const float> query, const SearchOptions& options,
                           search::IdFilter* filter, search::Found* found,
                           std::uint64_t* sequence) noexcept {
-  const Entry entry(*this);
+  const Entry entry(*this, options.min_sequence);
   if (!entry.status().ok()) return entry.status();
   if (const Status damaged = core_->damaged(); !damaged.ok()) return damaged;
   *sequence = entry.version().sequence;

@@ -49,7 +49,7 @@ class ReaderCore {
   template <class Visit>
   Status search_each(std::span<const float> queries, const SearchOptions& given,
                      search::IdFilter* filter, Visit visit, std::uint64_t* sequence) noexcept {
-    const Entry entry(*this);
+    const Entry entry(*this, given.min_sequence);
     if (!entry.status().ok()) return entry.status();
     if (const Status damaged = core_->damaged(); !damaged.ok()) return damaged;
     const auto resolved = options_for(entry.version(), given);
@@ -114,7 +114,8 @@ class ReaderCore {
   // The version for the time of one call.
   class Entry {
    public:
-    explicit Entry(ReaderCore& reader) noexcept;
+    // Of a file that another process writes: its newest version (Core::follow).
+    explicit Entry(ReaderCore& reader, std::uint64_t sequence_wanted = 0) noexcept;
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
     ~Entry();

@@ -27,6 +27,7 @@ void Core::recover() noexcept {
   reclaimer_.recover(newest.sequence);
   builder_.set_bytes_ended(reclaimer_.freed_bytes());
   lost_buffers_ += compaction_.forget();
+  if (follower_ != nullptr) follower_->forget();
   const std::uint64_t leaked = builder_.recover(newest, reclaimer_.bytes());
   leaked_bytes_.store(leaked + lost_buffers_, sync::relaxed);
   recover_messages();

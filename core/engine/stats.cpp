@@ -6,6 +6,7 @@
 namespace vicinal::engine {
 
 Result<Stats> Core::stats() noexcept {
+  follow();
   auto slot = slots_.claim(platform::realm());
   if (!slot.ok()) return slot.status();
   Stats stats;

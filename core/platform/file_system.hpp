@@ -46,8 +46,14 @@ class File {
   virtual Status truncate(std::uint64_t bytes) noexcept = 0;
   // `offset` a multiple of kMapBytes. The range may lie behind the end of the file: touching it
   // there is fatal until the file has grown. Lives until unmap_file, also without the file.
+  // UNSUPPORTED where files cannot be mapped.
   [[nodiscard]] virtual Result<void*> map(std::uint64_t offset, std::size_t bytes,
                                           Mapping mapping) noexcept = 0;
+  // The same in place of another file's mapping of that length, at its address: who reads there
+  // meanwhile reads the one or the other. On an error it is what it was.
+  virtual Status map_over(void*, std::uint64_t, std::size_t, Mapping) noexcept {
+    return Status(Code::unsupported);
+  }
   // I2. BUSY: another open file has it. Where the file is read only, too.
   virtual Status lock() noexcept = 0;
   // Whether `path` leads to this file.
@@ -55,6 +61,9 @@ class File {
 };
 
 void unmap_file(void* memory, std::size_t bytes) noexcept;
+// Whole pages of a private mapping show the file again, as it is now, and what was stored to them
+// is gone. Who reads there meanwhile reads the one or the other. False: they are as they were.
+bool forget_stores(void* memory, std::size_t bytes) noexcept;
 
 // A name beside the one that it is to get.
 struct TemporaryFile {

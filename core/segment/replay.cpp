@@ -23,6 +23,21 @@ template <class T>
 
 }  // namespace
 
+Status Replay::start_anew() noexcept {
+  for (std::uint32_t number = 0; number < next().segment_end; ++number) {
+    if (next().view(number) == nullptr) continue;
+    const Status dropped = drop(number);
+    if (!dropped.ok()) return dropped;
+  }
+  const Status cleared = builder_.clear();
+  if (!cleared.ok()) return cleared;
+  builder_.discard(next().calibration);
+  next().calibration = nullptr;
+  next().rows_dropped = 0;
+  builder_.changed_ = true;
+  return {};
+}
+
 Status Replay::drop(std::uint32_t number) noexcept {
   if (next().view(number) == nullptr) return corrupt();
   if (!builder_.prepare_drop(number)) return builder_.full_status();

@@ -56,7 +56,10 @@ class Replay {
     return number < kSegmentsMax - 1 && is_capacity(capacity);
   }
 
-  // In a transaction. CORRUPT (I1), FULL.
+  // In a transaction. FULL.
+  // Everything goes, as if the version were the empty one: another file says all of it anew.
+  Status start_anew() noexcept;
+  // CORRUPT (I1), FULL.
   Status drop(std::uint32_t number) noexcept;
   // Before the segments whose rows are measured from it. `number`: of the calibration; `origin`:
   // dim floats, aligned to nothing.
@@ -83,6 +86,12 @@ class Replay {
     const SegmentView* shown = builder_.next_->view(number);
     return shown == nullptr ? ~std::uint32_t{0} : shown->rows;
   }
+  // The segment itself, for whoever brings rows into its slab; null where there is none.
+  [[nodiscard]] Segment* segment_of(std::uint32_t number) const noexcept {
+    const SegmentView* shown = builder_.next_->view(number);
+    return shown == nullptr ? nullptr : const_cast<Segment*>(shown->segment);
+  }
+  [[nodiscard]] bool is_calibrated() const noexcept { return builder_.calibration() != 0; }
   // Hints to the live rows [from, to) of a segment. CORRUPT, FULL.
   Status enter_hints(std::uint32_t number, std::uint32_t from, std::uint32_t to) noexcept;
 

@@ -91,7 +91,11 @@ class Segment : public sync::Versioned {
   [[nodiscard]] SegmentChecks* checks() const noexcept { return checks_; }
   [[nodiscard]] bool writable() const noexcept { return writable_; }
   [[nodiscard]] bool foreign() const noexcept { return owner_ != nullptr; }
+  [[nodiscard]] MemoryOwner* owner() const noexcept { return owner_; }
   [[nodiscard]] const std::uint8_t* slab() const noexcept { return planes_; }
+  // Where its slab is in a file, by whoever attaches it; 0: nowhere.
+  [[nodiscard]] std::uint64_t file_position() const noexcept { return file_position_; }
+  void set_file_position(std::uint64_t position) noexcept { file_position_ = position; }
   // A block's arrays and where they begin in the slab, for its sums.
   [[nodiscard]] BlockBytes block(std::uint32_t block) const noexcept;
   [[nodiscard]] std::size_t plane_offset(std::uint32_t block) const noexcept {
@@ -135,6 +139,7 @@ class Segment : public sync::Versioned {
   SegmentChecks* checks_ = nullptr;
   std::size_t slab_bytes_ = 0;
   MemoryOwner* owner_ = nullptr;  // null: the slab is our own
+  std::uint64_t file_position_ = 0;
   bool writable_ = true;
 };
 

@@ -4,7 +4,10 @@
 // Thread safety: any thread of any process; stores by the file's one writer.
 // I1: what lies before `end` in the file was written before `end` was stored [live]. Who reads
 //     `end` reads it through the page cache of one system, as the loads and stores themselves.
-// I2: nothing here is trusted: it is not checked, survives a loss of power in any state, and
+// I2: a follower looks at the page before each use of the index: it does not wait, and what it
+//     overlooks now it sees the next time. So `state` needs no order: who reads it opens the path,
+//     and finds there what the system says.
+// I3: nothing here is trusted: it is not checked, survives a loss of power in any state, and
 //     another process may have stored anything.
 #pragma once
 
@@ -27,6 +30,12 @@ struct LivePage {
     end.store(end_now, release);  // [live]
   }
   [[nodiscard]] std::uint64_t announced() const noexcept { return end.load(acquire); }  // [live]
+
+  // Another file has this one's name, and goes on where this one ends.
+  void say_moved() noexcept { state.store(kMoved, relaxed); }
+  [[nodiscard]] bool moved() const noexcept { return state.load(relaxed) == kMoved; }
+
+  static constexpr std::uint32_t kMoved = 1;
 };
 
 #ifndef VICINAL_ATOMICS_SIMULATED

@@ -43,6 +43,11 @@ class RecordedFile final : public File {
     if (!begun.ok()) return begun;
     return file_->map(offset, bytes, mapping);
   }
+  Status map_over(void* memory, std::uint64_t offset, std::size_t bytes,
+                  Mapping mapping) noexcept override {
+    const Status begun = files_.begin({Kind::map, number_, offset, {}});
+    return begun.ok() ? file_->map_over(memory, offset, bytes, mapping) : begun;
+  }
   Status lock() noexcept override { return file_->lock(); }
   Result<bool> is_at(const char* path) noexcept override { return file_->is_at(path); }
 

@@ -467,6 +467,13 @@ class Index {
   // READ_ONLY from then on, since nobody knows what is on the disk; FULL, CLOSED.
   Result<Receipt> flush();
 
+  // Of an index that follows a file (OpenOptions::read_only): whether a newer version of it was
+  // published. Only needed where files cannot be mapped, or so that no search has to do it; false
+  // while another thread is at it, and for any other index. IO, CORRUPT, UNSUPPORTED (what was
+  // appended cannot be read), FULL, BUSY (too much waits for readers): the index stays as it is.
+  // CLOSED.
+  [[nodiscard]] Result<bool> refresh();
+
   // Writes without waiting; somebody must call pump.
   [[nodiscard]] WriteQueue write_queue() const;
   // Does writes that are pending, about `budget_us` microseconds of them, unless another thread is

@@ -73,13 +73,13 @@ class PosixFile final : public File {
   }
   Result<void*> map(std::uint64_t offset, std::size_t bytes, Mapping mapping) noexcept override {
     VICINAL_ASSERT(offset % kMapBytes == 0 && bytes > 0);
-    if (offset > kOffsetMax - bytes) return error(EOVERFLOW);
-    const int protection = mapping == Mapping::read ? PROT_READ : PROT_READ | PROT_WRITE;
-    const int kind = mapping == Mapping::private_write ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
-    void* memory =
-        ::mmap(nullptr, bytes, protection, kind, number_, static_cast<off_t>(offset));
-    if (memory == MAP_FAILED) return errno == ENOMEM ? Status(Code::full, bytes) : error(errno);
-    return memory;
+    return map_at(nullptr, 0, offset, bytes, mapping);
+  }
+  Status map_over(void* memory, std::uint64_t offset, std::size_t bytes,
+                  Mapping mapping) noexcept override {
+    VICINAL_ASSERT(memory != nullptr && offset % kMapBytes == 0 && bytes > 0);
+    const auto made = map_at(memory, MAP_FIXED, offset, bytes, mapping);
+    return made.status();
   }
   Status lock() noexcept override {
     int refused = 0;
@@ -100,6 +100,17 @@ class PosixFile final : public File {
 
  private:
   static constexpr std::uint64_t kOffsetMax = std::uint64_t{1} << 62;
+
+  [[nodiscard]] Result<void*> map_at(void* place, int fixed, std::uint64_t offset,
+                                     std::size_t bytes, Mapping mapping) noexcept {
+    if (offset > kOffsetMax - bytes) return error(EOVERFLOW);
+    const int protection = mapping == Mapping::read ? PROT_READ : PROT_READ | PROT_WRITE;
+    const int kind = mapping == Mapping::private_write ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
+    void* memory =
+        ::mmap(place, bytes, protection, kind | fixed, number_, static_cast<off_t>(offset));
+    if (memory == MAP_FAILED) return errno == ENOMEM ? Status(Code::full, bytes) : error(errno);
+    return memory;
+  }
 
   // Calls transfer(bytes done, bytes wanted, place) until all `bytes` are done.
   template <class Transfer>
@@ -263,6 +274,10 @@ void unmap_file(void* memory, std::size_t bytes) noexcept {
   if (memory == nullptr) return;
   const int refused = ::munmap(memory, bytes);
   VICINAL_ASSERT(refused == 0);
+}
+
+bool forget_stores(void* memory, std::size_t bytes) noexcept {
+  return ::madvise(memory, bytes, MADV_DONTNEED) == 0;
 }
 
 FileSystem& system_files() noexcept {

@@ -30,6 +30,8 @@ FileSystem& system_files() noexcept {
 
 void unmap_file(void*, std::size_t) noexcept { VICINAL_ASSERT(false); }  // nothing is ever mapped
 
+bool forget_stores(void*, std::size_t) noexcept { return false; }
+
 void draw_random(std::span<std::byte> bytes) noexcept {
   Random random(monotonic_ns() ^ reinterpret_cast<std::uintptr_t>(bytes.data()) << 32);
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.next());
