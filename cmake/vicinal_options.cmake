@@ -5,6 +5,9 @@ set(VICINAL_TEST_PROGRAMS "" CACHE STRING "Names of tests/CMakeLists.txt; empty:
 option(VICINAL_FUZZ "Build libFuzzer programs in place of the tests; needs Clang" OFF)
 option(VICINAL_COMMAND "Build the command line tool" ON)
 option(VICINAL_WERROR "Treat warnings as errors" OFF)
+# For builds that are made once, to test, and for the modules that stand in where an engine lacks
+# something. The others are compiled file by file: a header that one forgot is noticed.
+option(VICINAL_UNITY "Compile the sources of a core layer several at a time" OFF)
 option(BUILD_SHARED_LIBS "Build vicinal as a shared library" OFF)
 set(VICINAL_SANITIZE "" CACHE STRING "Sanitizers: empty, address,undefined or thread")
 # The simulated ones are for one program only: tests/simulator compiles the core's files for itself.

@@ -10,7 +10,7 @@ namespace vicinal::engine {
 namespace {
 
 // A bound alone: who gives the token back wakes who waits.
-constexpr std::uint64_t kWaitUsMax = 10'000;
+constexpr std::uint64_t kLeaveUsMax = 10'000;
 
 }  // namespace
 
@@ -77,7 +77,7 @@ void Journal::take() noexcept {
   for (;;) {
     const std::uint32_t seen = left_.prepare();
     if (token_.try_acquire()) return;
-    left_.wait(seen, kWaitUsMax);
+    left_.wait(seen, kLeaveUsMax);
   }
 }
 

@@ -14,7 +14,7 @@ static_assert(std::uint32_t{1} << kSlotRowBits == kFileSegmentRowsMax);
 static_assert(kFileSegmentsMax == std::uint32_t{1} << (32 - kSlotRowBits));
 constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
 
-struct HeadBytes {
+struct CommitHeadBytes {
   std::uint64_t live_rows;
   std::uint64_t dead_rows;
   std::uint64_t rows_dropped;
@@ -28,7 +28,7 @@ struct HeadBytes {
   std::uint32_t reserved;
   std::uint64_t ids_record;
 };
-static_assert(sizeof(HeadBytes) == 64 && offsetof(HeadBytes, ids_record) == 56);
+static_assert(sizeof(CommitHeadBytes) == 64 && offsetof(CommitHeadBytes, ids_record) == 56);
 
 // A body from its front to its back.
 struct Cursor {
@@ -157,7 +157,7 @@ Result<InlineRowsRoom> CommitWriter::add_rows(std::uint32_t count) noexcept {
 }
 
 std::uint64_t CommitWriter::bytes() const noexcept {
-  std::uint64_t body = sizeof(HeadBytes);
+  std::uint64_t body = sizeof(CommitHeadBytes);
   for (const GrowingBuffer& list : lists_) {
     body += round_up(std::uint64_t{list.size()}, kListAlignment);
   }
@@ -170,7 +170,7 @@ Result<SealedRecord> CommitWriter::seal(const Uuid& uuid, RecordKind kind, std::
   VICINAL_ASSERT(kind == RecordKind::commit || kind == RecordKind::directory);
   const bool whole = kind == RecordKind::directory;
   VICINAL_ASSERT(!whole || (counts_[dropped] == 0 && counts_[dead] == 0));  // I4
-  HeadBytes bytes{};
+  CommitHeadBytes bytes{};
   bytes.live_rows = head.live_rows;
   bytes.dead_rows = head.dead_rows;
   bytes.rows_dropped = head.rows_dropped;
@@ -229,7 +229,7 @@ Result<CommitView> CommitView::parse(const RecordHeader& header, std::span<const
 }
 
 Status CommitView::parse_lists(std::span<const std::byte> body, std::uint64_t position) noexcept {
-  HeadBytes bytes;
+  CommitHeadBytes bytes;
   if (body.size() < sizeof bytes || body.size() % kListAlignment != 0) {
     return Status(Code::corrupt);
   }

@@ -9,14 +9,14 @@
 namespace vicinal::storage {
 namespace {
 
-struct HeadBytes {
+struct IdsHeadBytes {
   std::uint32_t tables;
   std::uint32_t coverage;
 };
-static_assert(sizeof(HeadBytes) == 8);
+static_assert(sizeof(IdsHeadBytes) == 8);
 
 constexpr std::uint64_t body_bytes(std::uint32_t coverage_count) noexcept {
-  return sizeof(HeadBytes) + kIdsTables * sizeof(IdsTable) +
+  return sizeof(IdsHeadBytes) + kIdsTables * sizeof(IdsTable) +
          std::uint64_t{coverage_count} * sizeof(IdsCoverage);
 }
 
@@ -50,7 +50,7 @@ Result<SealedRecord> write_ids_head(GrowingBuffer& to, const Uuid& uuid, std::ui
   if (!room.ok()) return room;
   // Nothing of this can fail: the room is there.
   (void)to.append_zeros(kRecordHeaderBytes);
-  (void)to.append_value(HeadBytes{kIdsTables, count});
+  (void)to.append_value(IdsHeadBytes{kIdsTables, count});
   for (const IdsTable& table : tables) {
     VICINAL_ASSERT(table.offset == (table.capacity == 0 ? 0 : end));  // I2
     VICINAL_ASSERT(table.used <= table.capacity);
@@ -75,7 +75,7 @@ Result<SealedRecord> write_ids_head(GrowingBuffer& to, const Uuid& uuid, std::ui
 
 Result<IdsView> IdsView::parse(const RecordHeader& header,
                                std::span<const std::byte> body) noexcept {
-  HeadBytes head;
+  IdsHeadBytes head;
   if (header.kind != RecordKind::ids || body.size() < sizeof head) return Status(Code::corrupt);
   std::memcpy(&head, body.data(), sizeof head);
   if (head.tables != kIdsTables || body.size() != body_bytes(head.coverage)) {

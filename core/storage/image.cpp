@@ -8,7 +8,7 @@
 namespace vicinal::storage {
 namespace {
 
-constexpr char kMagic[8] = {'V', 'I', 'C', 'I', 'N', 'A', 'L', '\n'};
+constexpr char kImageMagic[8] = {'V', 'I', 'C', 'I', 'N', 'A', 'L', '\n'};
 
 struct Header {
   char magic[8];
@@ -32,7 +32,7 @@ void write_header(std::span<std::byte, kImageHeaderBytes> bytes,
                   const ImageHeader& of) noexcept {
   VICINAL_ASSERT(of.version >= kImageVersionPlain && of.version <= kImageVersion);
   Header header{};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  std::memcpy(header.magic, kImageMagic, sizeof kImageMagic);
   header.version = of.version;
   header.header_bytes = kImageHeaderBytes;
   header.payload_bytes = of.payload_bytes;
@@ -45,7 +45,7 @@ Result<ImageHeader> read_header(
     std::span<const std::byte, kImageHeaderBytes> bytes) noexcept {
   Header header;
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return Status(Code::corrupt);
+  if (std::memcmp(header.magic, kImageMagic, sizeof kImageMagic) != 0) return Status(Code::corrupt);
   if (header.header_checksum != checksum_of_header(header)) return Status(Code::corrupt);
   if (header.version > kImageVersion) {
     return Status(Code::version, header.version, kImageVersion);

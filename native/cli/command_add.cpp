@@ -15,7 +15,7 @@
 namespace vicinal::cli {
 namespace {
 
-struct Options {
+struct AddOptions {
   IndexFile index;
   Ingest ingest;
 };
@@ -32,7 +32,7 @@ std::uint64_t next_id(const Index& index, const std::string& path) {
   return ids.back() + 1;
 }
 
-Report run(const Options& options) {
+Report add(const AddOptions& options) {
   const auto started = std::chrono::steady_clock::now();
   const std::string& path = options.index.path;
   const Format format = options.ingest.checked_format();
@@ -64,11 +64,11 @@ Report run(const Options& options) {
 }  // namespace
 
 Run attach_add(CLI::App& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AddOptions>();
   options->index.attach(parser);
   options->ingest.attach(parser);
   parser.footer("Without --ids the rows are numbered after the largest id present.");
-  return [options] { return run(*options); };
+  return [options] { return add(*options); };
 }
 
 }  // namespace vicinal::cli

@@ -15,7 +15,7 @@
 namespace vicinal::cli {
 namespace {
 
-struct Options {
+struct BuildOptions {
   Ingest ingest;
   std::string output;
   std::string metric = "cosine";
@@ -27,7 +27,7 @@ struct Options {
   bool calibrate = false;
 };
 
-IndexOptions index_options(const Options& options, std::uint32_t dim) {
+IndexOptions index_options(const BuildOptions& options, std::uint32_t dim) {
   IndexOptions made;
   made.dim = dim;
   made.bits = static_cast<std::uint8_t>(options.bits);
@@ -44,7 +44,7 @@ IndexOptions index_options(const Options& options, std::uint32_t dim) {
   return made;
 }
 
-Index create(const Options& options, std::uint32_t dim) {
+Index create(const BuildOptions& options, std::uint32_t dim) {
   auto created = Index::create(index_options(options, dim));
   if (created.code() == Code::unsupported && options.originals != "none") {
     throw Failure(Code::unsupported, fmt::format("--originals {}: this version stores none",
@@ -53,7 +53,7 @@ Index create(const Options& options, std::uint32_t dim) {
   return require(options.output, std::move(created));
 }
 
-Report run(const Options& options) {
+Report build(const BuildOptions& options) {
   const auto started = std::chrono::steady_clock::now();
   const Format format = options.ingest.checked_format();
   if (options.calibrate && options.ingest.input == "-") {
@@ -90,7 +90,7 @@ Report run(const Options& options) {
 }  // namespace
 
 Run attach_build(CLI::App& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BuildOptions>();
   options->ingest.attach(parser);
   parser.add_option("--output", options->output, "The index file to write")
       ->required()
@@ -113,7 +113,7 @@ Run attach_build(CLI::App& parser) {
   parser.add_flag("--calibrate", options->calibrate,
                   "Measure rows from the centre of the input; cosine and l2 only");
   add_max_bytes(parser, options->bytes_max);
-  return [options] { return run(*options); };
+  return [options] { return build(*options); };
 }
 
 }  // namespace vicinal::cli

@@ -16,7 +16,7 @@
 namespace vicinal::cli {
 namespace {
 
-Report run(const IndexFile& file) {
+Report compact(const IndexFile& file) {
   const std::string& path = file.path;
   const WriterLock lock(path);
   check_output(path);
@@ -41,7 +41,7 @@ Report run(const IndexFile& file) {
 Run attach_compact(CLI::App& parser) {
   auto file = std::make_shared<IndexFile>();
   file->attach(parser);
-  return [file] { return run(*file); };
+  return [file] { return compact(*file); };
 }
 
 }  // namespace vicinal::cli

@@ -16,13 +16,13 @@
 namespace vicinal::cli {
 namespace {
 
-struct Options {
+struct ExportOptions {
   IndexFile index;
   std::string output;
   std::string output_ids;
 };
 
-Report run(const Options& options) {
+Report export_rows(const ExportOptions& options) {
   if (!options.output.ends_with(".fvecs")) {
     throw usage_failure(fmt::format("--output {}: the name must end in .fvecs", options.output));
   }
@@ -55,7 +55,7 @@ Report run(const Options& options) {
 }  // namespace
 
 Run attach_export(CLI::App& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportOptions>();
   options->index.attach(parser);
   parser.add_option("--output", options->output, "The fvecs file to write")
       ->required()
@@ -66,7 +66,7 @@ Run attach_export(CLI::App& parser) {
   parser.footer(
       "Rows come by ascending id. Without stored originals they are what the codes stand for:\n"
       "close to the vectors that were added, and of unit length for cosine.");
-  return [options] { return run(*options); };
+  return [options] { return export_rows(*options); };
 }
 
 }  // namespace vicinal::cli

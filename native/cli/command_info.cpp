@@ -10,7 +10,7 @@
 namespace vicinal::cli {
 namespace {
 
-Report run(const IndexFile& file) {
+Report info(const IndexFile& file) {
   const Index index = file.open_to_read();
   const Stats stats = stats_of(index, file.path);
   const auto bytes = static_cast<double>(stats.total_bytes);
@@ -51,7 +51,7 @@ Report run(const IndexFile& file) {
 Run attach_info(CLI::App& parser) {
   auto file = std::make_shared<IndexFile>();
   file->attach(parser);
-  return [file] { return run(*file); };
+  return [file] { return info(*file); };
 }
 
 }  // namespace vicinal::cli

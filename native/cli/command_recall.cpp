@@ -15,7 +15,7 @@
 namespace vicinal::cli {
 namespace {
 
-struct Options {
+struct RecallOptions {
   Queries queries;
   std::string truth;
 };
@@ -35,7 +35,7 @@ struct Truth {
   }
 };
 
-Truth read_truth(const Options& options, std::size_t queries) {
+Truth read_truth(const RecallOptions& options, std::size_t queries) {
   const std::size_t k = options.queries.k;
   RowReader reader(options.truth, Format::ivecs);
   Truth truth;
@@ -61,7 +61,7 @@ Truth read_truth(const Options& options, std::size_t queries) {
   return truth;
 }
 
-Report run(const Options& options) {
+Report recall(const RecallOptions& options) {
   const Index index = options.queries.index.open_to_read();
   const std::size_t dim = index.options().dim;
   const std::vector<float> queries = options.queries.read(index.options().dim);
@@ -91,13 +91,13 @@ Report run(const Options& options) {
 }  // namespace
 
 Run attach_recall(CLI::App& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RecallOptions>();
   options->queries.attach(parser, 1);
   parser.add_option("--truth", options->truth,
                     "ivecs: the ids of each query's neighbours, nearest first")
       ->required()
       ->type_name("FILE");
-  return [options] { return run(*options); };
+  return [options] { return recall(*options); };
 }
 
 }  // namespace vicinal::cli

@@ -17,12 +17,12 @@ namespace {
 
 constexpr std::size_t kSliceIds = std::size_t{1} << 16;
 
-struct Options {
+struct RemoveOptions {
   IndexFile index;
   std::string ids;
 };
 
-Report run(const Options& options) {
+Report remove(const RemoveOptions& options) {
   const std::string& path = options.index.path;
   const WriterLock lock(path);
   check_output(path);
@@ -49,7 +49,7 @@ Report run(const Options& options) {
 }  // namespace
 
 Run attach_remove(CLI::App& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RemoveOptions>();
   options->index.attach(parser);
   parser
       .add_option("--ids", options->ids,
@@ -57,7 +57,7 @@ Run attach_remove(CLI::App& parser) {
       ->required()
       ->type_name("FILE");
   parser.footer("Ids that are not present are no error; the count tells.");
-  return [options] { return run(*options); };
+  return [options] { return remove(*options); };
 }
 
 }  // namespace vicinal::cli

@@ -25,7 +25,7 @@ using Microseconds = std::chrono::duration<double, std::micro>;
 // Untimed searches beforehand: the first ones fault memory in and grow the reader's buffers.
 constexpr std::size_t kWarmUpQueries = 64;
 
-struct Options {
+struct SearchCall {
   Queries queries;
   std::string output;
 };
@@ -121,7 +121,7 @@ std::string table_of(const Found& found) {
   return fmt::to_string(text);
 }
 
-Report run(const Options& options) {
+Report search(const SearchCall& options) {
   if (!options.output.empty()) check_output(options.output);
   const Index index = options.queries.index.open_to_read();
   const std::size_t dim = index.options().dim;
@@ -153,11 +153,11 @@ Report run(const Options& options) {
 }  // namespace
 
 Run attach_search(CLI::App& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SearchCall>();
   options->queries.attach(parser, 0);
   parser.add_option("--output", options->output, "Write the ids found to this ivecs file")
       ->type_name("FILE");
-  return [options] { return run(*options); };
+  return [options] { return search(*options); };
 }
 
 }  // namespace vicinal::cli

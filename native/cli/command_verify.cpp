@@ -14,7 +14,7 @@ namespace {
 // byte, every length, each row's factors, and that no id is there twice.
 constexpr std::uint64_t kRecords = 1;
 
-Report run(const IndexFile& file) {
+Report verify(const IndexFile& file) {
   const Index index = file.open_to_read();
   const std::uint64_t rows = stats_of(index, file.path).rows;
   const std::uint64_t bytes = file_bytes(file.path);
@@ -29,7 +29,7 @@ Report run(const IndexFile& file) {
 Run attach_verify(CLI::App& parser) {
   auto file = std::make_shared<IndexFile>();
   file->attach(parser);
-  return [file] { return run(*file); };
+  return [file] { return verify(*file); };
 }
 
 }  // namespace vicinal::cli
