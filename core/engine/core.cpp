@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "platform/environment.hpp"
+#include "platform/futex.hpp"
 #include "platform/realm.hpp"
 #include "platform/thread.hpp"
 #include "simd/kernels.hpp"
@@ -109,11 +110,16 @@ Status Core::damaged() const noexcept {
 void Core::close() noexcept {
   closed_.store(1, sync::release);
   doorbell_.ring();
-  if (journal_ == nullptr) return;
+  close_log();
+}
+
+void Core::close_log() noexcept {
+  if (journal_ == nullptr || journal_->status().code() == Code::closed) return;
   // Who holds the role now may not have seen it: what it publishes belongs into the file, too.
   for (;;) {
     const std::uint32_t seen = doorbell_.prepare();
     if (take_role()) break;
+    if (!platform::may_wait()) return;
     doorbell_.wait(seen, kWaitUsMax);
   }
   journal_->stop();
@@ -124,6 +130,25 @@ void Core::close() noexcept {
 void Core::leave_role() noexcept {
   token_.give_back();
   if (journal_ != nullptr) journal_->follow();
+}
+
+std::uint64_t Core::largest_id() noexcept {
+  std::uint64_t largest = 0;
+  const auto slot = slots_.claim(platform::realm());
+  if (!slot.ok()) return largest;
+  sync::ReaderSlot& pin = slots_.slot(*slot);
+  const auto& version = static_cast<const segment::Version&>(*root_.enter(pin));
+  for (std::uint32_t number = 0; number < version.segment_end; ++number) {
+    const segment::SegmentView* view = version.view(number);
+    if (view == nullptr) continue;
+    const std::uint64_t* ids = view->segment->ids();
+    for (std::uint32_t row = 0; row < view->rows; ++row) {
+      if (ids[row] > largest && view->is_live(row)) largest = ids[row];
+    }
+  }
+  sync::VersionRoot::leave(pin);
+  slots_.release_slot(*slot);
+  return largest;
 }
 
 Status Core::can_be_durable() const noexcept {

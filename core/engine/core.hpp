@@ -94,6 +94,9 @@ class Core {
   [[nodiscard]] HelperThreads& helper_threads() noexcept { return helper_threads_; }
 
   void close() noexcept;
+  // Ends the log (Journal::stop), when no write is on its way any more. By a thread that may not
+  // wait, while another writes: nothing.
+  void close_log() noexcept;
   [[nodiscard]] bool closed() const noexcept { return closed_.load(sync::acquire) != 0; }
 
   // I9. Where segments in files have their checks report.
@@ -157,6 +160,8 @@ class Core {
   // With proof that the realm (not 0) runs no more: frees the writer's role if that realm had it.
   void take_role_from(std::uint32_t realm) noexcept;
 
+  // Of the rows that are shown; 0 without any, or without a free slot. Looks at every one.
+  [[nodiscard]] std::uint64_t largest_id() noexcept;
   // Pins a version for the time of the call, through a slot of its own. BUSY without a free slot.
   [[nodiscard]] Result<Stats> stats() noexcept;
   [[nodiscard]] std::uint64_t sequence() const noexcept { return root_.sequence(); }

@@ -247,6 +247,29 @@ WriteQueue Index::write_queue() const { return WriteQueue(core_, read_only_); }
 
 std::uint32_t Index::pump(std::uint64_t budget_us) { return core_->pump(budget_us); }
 
+Result<std::uint32_t> Index::ask_flush() {
+  if (core_->closed()) return Status(Code::closed);
+  if (read_only_) return Status(Code::read_only);
+  const Status possible = core_->can_be_durable();
+  if (!possible.ok() && possible.code() != Code::read_only) return possible;
+  const std::uint32_t number = core_->journal()->ask();
+  core_->doorbell().ring();
+  return number;
+}
+
+Index::Flushed Index::serve_flush() {
+  Flushed flushed;
+  engine::Journal* journal = core_->journal();
+  if (journal == nullptr) return flushed;
+  const auto served = journal->serve();
+  if (served.has_value()) flushed = {served->asks, served->durable, served->status};
+  return flushed;
+}
+
+void Index::close_file() noexcept { core_->close_log(); }
+
+std::uint64_t Index::largest_id() const { return core_->largest_id(); }
+
 const void* Index::doorbell() const noexcept { return core_->doorbell().address(); }
 
 Index Index::share() const { return Index(core_, read_only_); }

@@ -1,10 +1,13 @@
 #include "engine/journal.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "platform/futex.hpp"
+#include "platform/realm.hpp"
 
 namespace vicinal::engine {
 namespace {
@@ -23,7 +26,8 @@ Journal::Journal(const sync::VersionRoot& root, sync::ReaderSlots& slots,
       writer_(*file_, layout, state.place),
       directory_(state.directory),
       directory_bytes_(state.directory_bytes),
-      turn_(state.turn) {}
+      turn_(state.turn),
+      live_(*file_) {}
 
 Result<std::unique_ptr<Journal>> Journal::create(const sync::VersionRoot& root,
                                                  sync::ReaderSlots& slots,
@@ -38,10 +42,8 @@ Result<std::unique_ptr<Journal>> Journal::create(const sync::VersionRoot& root,
     if (!claimed.ok()) return claimed.status();
     *slot = *claimed;
   }
-  auto live = journal->file_->map(storage::kLivePagePosition, storage::kFilePageBytes,
-                                  platform::Mapping::shared_write);
-  if (!live.ok()) return live.status();
-  journal->live_ = static_cast<sync::LivePage*>(*live);
+  const Status mapped = journal->live_.map();
+  if (!mapped.ok()) return mapped;
   return journal;
 }
 
@@ -61,9 +63,8 @@ Status Journal::start() noexcept {
   if (certain.ok()) certain = make_certain();
   if (!certain.ok()) return failed(certain);
   durable_.store(logged_->sequence, sync::relaxed);
-  live_->writer.store(platform::process_id(), sync::relaxed);
-  live_->state.store(static_cast<std::uint32_t>(storage::LiveState::normal), sync::relaxed);
-  announce();
+  live_.begin();
+  live_.announce(writer_.place().end, logged_->sequence);
   return {};
 }
 
@@ -73,11 +74,26 @@ Status Journal::status() const noexcept {
   return Status(ended == Ended::stopped ? Code::closed : Code::read_only);
 }
 
-void Journal::take() noexcept {
+bool Journal::try_take() noexcept {
+  if (!token_.try_acquire(platform::realm())) return false;
+  if (token_.epoch() != mended_epoch_) {  // I5
+    mended_epoch_ = token_.epoch();
+    if (status().ok()) (void)failed(Status(Code::io, EIO));
+  }
+  return true;
+}
+
+bool Journal::take() noexcept {
   for (;;) {
     const std::uint32_t seen = left_.prepare();
+<<<<<<< HEAD
     if (token_.try_acquire()) return;
     left_.wait(seen, kLeaveUsMax);
+=======
+    if (try_take()) return true;
+    if (!platform::may_wait()) return false;
+    left_.wait(seen, kWaitUsMax);
+>>>>>>> 3d5c845 (wip)
   }
 }
 
@@ -91,7 +107,7 @@ void Journal::follow() noexcept {
   news_.ring();  // (B)
   // Once more for whoever was refused in between; they are done when nothing was published.
   for (;;) {
-    if (!token_.try_acquire()) return;  // (T)
+    if (!try_take()) return;  // (T)
     const std::uint32_t heard = news_.prepare();  // (L)
     // What it comes to is told to who asks for certainty.
     if (status().ok()) (void)log_newest(false);
@@ -102,7 +118,7 @@ void Journal::follow() noexcept {
 
 Status Journal::make_durable(std::uint64_t sequence) noexcept {
   if (durable_.load(sync::relaxed) >= sequence) return {};  // I2
-  take();
+  if (!take()) return Status(Code::would_block);
   const std::uint32_t heard = news_.prepare();
   Status certain;
   if (durable_.load(sync::relaxed) < sequence) {
@@ -119,17 +135,30 @@ Status Journal::make_durable(std::uint64_t sequence) noexcept {
   return certain;
 }
 
+std::optional<Journal::Served> Journal::serve() noexcept {
+  const std::uint32_t asks = asks_.load(sync::relaxed);
+  if (asks == served_) return {};
+  const Status certain = make_durable(root_.sequence());
+  served_ = asks;
+  return Served{asks, durable_.load(sync::relaxed), certain};
+}
+
+void Journal::take_from(std::uint32_t realm) noexcept {
+  if (token_.take_from(realm)) left_.ring();
+}
+
 Status Journal::log_newest(bool durable) noexcept {
   const Status appended = append_newest();
   if (!appended.ok()) return failed(appended);
   if (!durable) {
-    announce();
+    live_.announce(writer_.place().end, logged_->sequence);
     return {};
   }
   const std::uint64_t sequence = logged_->sequence;
   Status certain = file_->sync();  // (3)
+  if (certain.code() == Code::full) certain = Status(Code::io, ENOSPC);
   if (certain.ok()) {
-    announce();  // (4)
+    live_.announce(writer_.place().end, sequence);  // (4)
     certain = make_certain();
   }
   if (!certain.ok()) return failed(certain);
@@ -167,8 +196,10 @@ Status Journal::append_directory() noexcept {
 
 // (5): the other slot than last time.
 Status Journal::make_certain() noexcept {
-  const Status written = write_meta();
-  return written.ok() ? file_->sync() : written;
+  Status written = write_meta();
+  if (written.ok()) written = file_->sync();
+  // FULL is for what may be tried again (log_writer.hpp I3), and neither may.
+  return written.code() == Code::full ? Status(Code::io, ENOSPC) : written;
 }
 
 Status Journal::write_meta() noexcept {
@@ -182,10 +213,6 @@ Status Journal::write_meta() noexcept {
   std::byte bytes[storage::kMetaBytes];
   storage::write_meta(bytes, writer_.place().uuid, slot, meta);
   return file_->write_at(storage::meta_position(slot), bytes);
-}
-
-void Journal::announce() noexcept {
-  if (live_ != nullptr) live_->announce(writer_.place().end, logged_->sequence);
 }
 
 Status Journal::failed(Status status) noexcept {
@@ -202,7 +229,7 @@ void Journal::let_go_of_versions() noexcept {  // I3
 }
 
 bool Journal::is_at(const char* path) noexcept {
-  take();
+  if (!take()) return false;
   const bool same = file_ != nullptr && [&] {
     const auto found = file_->is_at(path);
     return found.ok() && *found;
@@ -212,7 +239,7 @@ bool Journal::is_at(const char* path) noexcept {
 }
 
 void Journal::stop() noexcept {
-  take();
+  if (!take()) return;
   if (status().ok()) (void)log_newest(false);
   ended_.store(static_cast<std::uint32_t>(Ended::stopped), sync::relaxed);
   let_go_of_versions();
@@ -221,11 +248,7 @@ void Journal::stop() noexcept {
 }
 
 void Journal::close_file() noexcept {
-  if (live_ != nullptr) {
-    live_->writer.store(0, sync::relaxed);
-    platform::unmap_file(live_, storage::kFilePageBytes);
-  }
-  live_ = nullptr;
+  if (file_ != nullptr) live_.end();
   file_.reset();
 }
 

@@ -23,6 +23,16 @@
 // version or a later one. Who wants to be certain takes the token itself and waits for it: then the
 // version it has published is one that its own (V) sees, or the log has it.
 //
+// Who may not wait for a disk, as a page's main thread, asks instead (`ask`), and whoever works for
+// the writer serves (`serve`), then tells the askers by a message of its own. With
+//   (S) the asker has seen the outcome of its write, whose version the server published
+//   (K) it counts its question       relaxed [asks]
+//   (D) it rings the writer's bell   seq_cst [event], core.hpp
+// the server counts the questions, makes the newest version certain, and answers all that it has
+// counted. Nothing is carried by the count: the versions asked for were published by the server
+// itself or by a dead one in whose place it is, and a question that it has not counted rings (D)
+// after its look, so that it does not sleep.
+//
 // After a loss of power at any moment: what was not synced may be there in any part. (2) behind
 // (1): the record's sum and the blocks' sums tell whether they are all there, and a record that is
 // not whole was never acknowledged, since that comes after (3). A meta slot of (5) names what (3)
@@ -34,17 +44,21 @@
 //     later ones READ_ONLY; searches and other writes go on in memory.
 // I2: `durable_` is never more than what (3) and (5) have made certain.
 // I3: without a log that works no version is pinned.
+// I4: where files cannot be mapped, the live page is written (live_fields.hpp).
+// I5: a holder of the log's token that died in it leaves nobody who knows how far it came: the log
+//     ends, as in I1.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "engine/live_fields.hpp"
 #include "engine/log_writer.hpp"
 #include "platform/file_system.hpp"
 #include "segment/version.hpp"
 #include "storage/log_format.hpp"
 #include "sync/event.hpp"
-#include "sync/live_page.hpp"
 #include "sync/reader_slots.hpp"
 #include "sync/version_root.hpp"
 #include "sync/writer_token.hpp"
@@ -83,13 +97,29 @@ class Journal {
   // After a version was published: logs the newest one, unless somebody is at it.
   void follow() noexcept;
   // Returns when the version of this sequence, which is published, survives a loss of power. IO for
-  // the first who fails, then READ_ONLY; FULL without memory; CLOSED after `stop`.
+  // the first who fails, then READ_ONLY; FULL without memory, or without room where files say so;
+  // CLOSED after `stop`; WOULD_BLOCK for a thread that may not wait, which asks.
   Status make_durable(std::uint64_t sequence) noexcept;
   // READ_ONLY once the log has ended (I1).
   [[nodiscard]] Status status() const noexcept;
   // Whether `path` leads to the file.
   [[nodiscard]] bool is_at(const char* path) noexcept;
-  // When nothing is published any more: logs what is, and closes the file.
+  // By who may not wait: everything published by now is to survive a loss of power. The question's
+  // number, 1 for the first; whoever calls `serve` has to be woken.
+  [[nodiscard]] std::uint32_t ask() noexcept { return asks_.fetch_add(1, sync::relaxed) + 1; }
+  // By one thread at a time, which may wait. Nothing: nobody has asked since.
+  struct Served {
+    std::uint32_t asks;  // questions up to this number are answered
+    std::uint64_t durable;
+    Status status;  // as of make_durable
+  };
+  [[nodiscard]] std::optional<Served> serve() noexcept;
+
+  // With proof that the realm (not 0) runs no more: frees the token if that realm had it (I5).
+  void take_from(std::uint32_t realm) noexcept;
+
+  // When nothing is published any more: logs what is, and closes the file. By a thread that may not
+  // wait, while somebody else has the log: nothing.
   void stop() noexcept;
 
   // Reader slots that it has.
@@ -103,7 +133,9 @@ class Journal {
   enum class Ended : std::uint32_t { no = 0, failed = 1, stopped = 2 };
 
   // All of these with the token.
-  void take() noexcept;
+  [[nodiscard]] bool try_take() noexcept;
+  // False: somebody else has it, and this thread may not wait.
+  [[nodiscard]] bool take() noexcept;
   void give_back() noexcept;
   // Steps (V) to (5).
   Status log_newest(bool durable) noexcept;
@@ -111,7 +143,6 @@ class Journal {
   Status append_directory() noexcept;
   Status make_certain() noexcept;
   Status write_meta() noexcept;
-  void announce() noexcept;
   // I1. Returns what to tell.
   Status failed(Status status) noexcept;
   void let_go_of_versions() noexcept;
@@ -124,7 +155,7 @@ class Journal {
   std::uint64_t directory_;
   std::uint64_t directory_bytes_;
   std::uint64_t turn_;
-  sync::LivePage* live_ = nullptr;  // mapped
+  LiveFields live_;
 
   sync::WriterToken token_;
   sync::EventCount news_;  // the bell
@@ -132,6 +163,9 @@ class Journal {
   sync::Atomic<std::uint64_t> logged_sequence_;  // a hint
   sync::Atomic<std::uint64_t> durable_;
   sync::Atomic<std::uint32_t> ended_;
+  sync::Atomic<std::uint32_t> asks_;
+  std::uint32_t served_ = 0;        // the server's
+  std::uint32_t mended_epoch_ = 0;  // of the token
 
   static constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
   std::uint32_t holds_ = kNoSlot;  // the slot that pins `logged_`

@@ -134,7 +134,10 @@ Result<LogWriter::FileSegment*> LogWriter::extent_for(const SegmentView& view,
   const Status kept = put(number, std::move(fresh));
   if (!kept.ok()) return kept;
   const Status written = write(entry->extent.position, head, sizeof head);
-  if (!written.ok()) return written;
+  if (!written.ok()) {
+    (void)put(number, nullptr);  // I3: the next call makes it anew
+    return written;
+  }
   place_.end = entry->extent.end();
   place_.previous = sum;
   return entry;

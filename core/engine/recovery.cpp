@@ -6,6 +6,7 @@ namespace vicinal::engine {
 
 void Core::take_role_from(std::uint32_t realm) noexcept {
   (void)token_.take_from(realm);
+  if (journal_ != nullptr) journal_->take_from(realm);
   // In either case, since nobody else may come by: whoever works next looks at what was in hand,
   // and a holder that gave the role back may have died before its look at what it had refused (H2).
   doorbell_.ring();

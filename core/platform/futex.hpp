@@ -12,6 +12,9 @@ namespace vicinal::platform {
 // build without threads) it returns at once.
 void futex_wait(const void* word, std::uint32_t expected, std::uint64_t wait_us_max) noexcept;
 
+// Whether this thread may sleep at all.
+[[nodiscard]] bool may_wait() noexcept;
+
 // Wakes all sleepers on the word; the memory itself is not touched.
 void futex_wake_all(const void* word) noexcept;
 

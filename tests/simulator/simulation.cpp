@@ -413,6 +413,8 @@ void write_plain(const void* data, const Place&) noexcept {
 // The platform's twin, as far as the simulated core calls it.
 namespace vicinal::platform {
 
+bool may_wait() noexcept { return true; }
+
 void futex_wait(const void* word, std::uint32_t expected, std::uint64_t) noexcept {
   sim::current->wait(word, expected);
 }

@@ -480,6 +480,22 @@ class Index {
   // doing so; without any, a slice of compaction where dead rows have become many. 0: there is
   // nothing to do; else how many writes it completed, or 1 for a slice.
   std::uint32_t pump(std::uint64_t budget_us);
+  // Of an index in a file, for threads that may not wait for a disk: asks whoever pumps to make
+  // certain what has been written by now, as `flush`; the question's number. UNSUPPORTED, READ_ONLY,
+  // CLOSED.
+  Result<std::uint32_t> ask_flush();
+  // By whoever pumps, and may wait, after a pump that returned 0. What became of the questions up to
+  // `asks`, or of none: 0.
+  struct Flushed {
+    std::uint32_t asks = 0;
+    std::uint64_t sequence = 0;  // certain, as far as is known
+    Status status;               // errors as flush
+  };
+  [[nodiscard]] Flushed serve_flush();
+  // When no write is on its way: the file has all of them and is closed; `close` finds it so.
+  void close_file() noexcept;
+  // Of the rows that are there; 0 without any. Looks at every one.
+  [[nodiscard]] std::uint64_t largest_id() const;
   // A 32-bit word that changes with every submit: read it, pump until 0, then sleep on it.
   [[nodiscard]] const void* doorbell() const noexcept;
 

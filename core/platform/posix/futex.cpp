@@ -19,6 +19,8 @@ void futex_wait(const void* word, std::uint32_t expected, std::uint64_t wait_us_
   (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, &limit, nullptr, 0);
 }
 
+bool may_wait() noexcept { return true; }
+
 void futex_wake_all(const void* word) noexcept {
   (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }

@@ -29,6 +29,8 @@ void futex_wait(const void* word, std::uint32_t expected, std::uint64_t wait_us_
                                             static_cast<long long>(wait_us * 1000));
 }
 
+bool may_wait() noexcept { return may_block; }
+
 void futex_wake_all(const void* word) noexcept {
   auto* address = const_cast<int*>(static_cast<const int*>(word));
   (void)__builtin_wasm_memory_atomic_notify(address, 0xffffffffu);
@@ -43,6 +45,7 @@ extern "C" void vicinal_set_may_block(int) {}
 namespace vicinal::platform {
 
 void futex_wait(const void*, std::uint32_t, std::uint64_t) noexcept {}
+bool may_wait() noexcept { return false; }
 void futex_wake_all(const void*) noexcept {}
 
 }  // namespace vicinal::platform
