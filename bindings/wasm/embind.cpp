@@ -43,4 +43,8 @@ EMSCRIPTEN_BINDINGS(vicinal) {
   function("vic_load_take", &vic_load_take);
   function("vic_load_finish", &vic_load_finish);
   function("vic_load_release", &vic_load_release);
+  function("vic_file_open", &vic_file_open);
+  function("vic_index_ask_flush", &vic_index_ask_flush);
+  function("vic_index_serve_flush", &vic_index_serve_flush);
+  function("vic_index_close_file", &vic_index_close_file);
 }

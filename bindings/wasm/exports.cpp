@@ -193,17 +193,7 @@ VIC_EXPORT(vic_allocate) vic_address vic_allocate(std::uint32_t bytes) {
 VIC_EXPORT(vic_release) void vic_release(vic_address memory) { std::free(at<void>(memory)); }
 
 VIC_EXPORT(vic_index_create) vic_address vic_index_create(vic_address options, vic_address status) {
-  const auto* block = at<OptionsBlock>(options);
-  vicinal::IndexOptions wanted;
-  wanted.dim = block->dim;
-  wanted.metric = static_cast<vicinal::Metric>(block->metric);
-  wanted.bits = static_cast<std::uint8_t>(block->bits > 255 ? 255 : block->bits);
-  wanted.originals = static_cast<vicinal::Originals>(block->originals);
-  wanted.seed = block->seed;
-  wanted.memory_bytes_max = block->memory_bytes_max;
-  wanted.retired_bytes_max = block->retired_bytes_max;
-  wanted.ids = static_cast<vicinal::IdKind>(block->ids > 255 ? 255 : block->ids);
-  auto created = vicinal::Index::create(wanted);
+  auto created = vicinal::Index::create(index_options_of(*at<const OptionsBlock>(options)));
   if (!created.ok()) return refuse(at<StatusBlock>(status), created.status());
   return adopt(std::move(created).value(), at<StatusBlock>(status));
 }

@@ -19,7 +19,7 @@
 namespace vicinal::wasm {
 
 using Address = std::uint32_t;
-inline constexpr std::uint32_t kAbiVersion = 8;
+inline constexpr std::uint32_t kAbiVersion = 9;
 
 struct StatusBlock {      // 24 bytes
   std::uint32_t code;     // 0
@@ -118,6 +118,23 @@ struct LoadBlock {            // an index on its way in; 72 bytes
   Address room;               // 60: for the file's next bytes, at most
   std::uint32_t room_bytes;   // 64: these many
   std::uint32_t padding;      // 68
+};
+
+struct FileBlock {           // vic_file_open: out; 56 bytes
+  StatusBlock status;        // 0
+  std::uint64_t largest_id;  // 24: this and the rest: of the index that was opened
+  std::uint64_t seed;        // 32
+  std::uint32_t dim;         // 40
+  std::uint32_t metric;      // 44
+  std::uint32_t bits;        // 48
+  std::uint32_t ids;         // 52
+};
+
+struct FlushBlock {        // vic_index_serve_flush: out; 40 bytes
+  StatusBlock status;      // 0
+  std::uint64_t sequence;  // 24: survives a loss of power, as far as is known
+  std::uint32_t asks;      // 32: questions up to this number are answered
+  std::uint32_t padding;   // 36
 };
 
 enum class MessageKind : std::uint32_t {
@@ -285,4 +302,19 @@ std::uint32_t vic_load_take(vic_address load, std::uint32_t bytes);
 // After the last: as vic_index_create, with the reason in the block's status. Once.
 vic_address vic_load_finish(vic_address load);
 void vic_load_release(vic_address load);
+
+// The index that lives in the file at a path which the calling realm's loader has ready (and, to be
+// written, locked). From options memory_bytes_max counts, and with `create` all, for a file that is
+// empty. file: FileBlock. Returns the index's handle, which may be released by another realm than
+// the caller; 0 on error, as Index::open. Reads and checks the whole file.
+vic_address vic_file_open(vic_address options, std::uint32_t create, std::uint32_t read_only,
+                          vic_address path, std::uint32_t path_bytes, vic_address file);
+// What has been written to the index by now shall survive a loss of power: whoever pumps it does
+// that, when it is rung by this. The question's number; 0 on error. status: StatusBlock.
+std::uint32_t vic_index_ask_flush(vic_address index, vic_address status);
+// By whoever pumps, after a 0: answers what was asked. flush: FlushBlock. Returns `asks`; 0: nobody
+// has asked.
+std::uint32_t vic_index_serve_flush(vic_address index, vic_address flush);
+// By whoever pumped, at the end: the file has every write and is closed.
+void vic_index_close_file(vic_address index);
 }

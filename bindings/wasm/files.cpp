@@ -3,6 +3,7 @@
 // else's yet.
 #include <cstddef>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "handles.hpp"
@@ -13,6 +14,8 @@ namespace vicinal::wasm {
 namespace {
 
 static_assert(sizeof(SaveBlock) == 48 && offsetof(SaveBlock, slice) == 40);
+static_assert(sizeof(FileBlock) == 56 && offsetof(FileBlock, ids) == 52);
+static_assert(sizeof(FlushBlock) == 40 && offsetof(FlushBlock, asks) == 32);
 static_assert(sizeof(LoadBlock) == 72 && offsetof(LoadBlock, room) == 60);
 
 constexpr std::uint32_t kRoomBytes = 256 << 10;
@@ -30,7 +33,32 @@ struct LoadHandle {
   std::byte* room;
 };
 
+// Runs what may end with the realm in the middle of it, as a member (realms.hpp I2).
+template <class Run>
+void as_member(vic_address index, Run run) noexcept {
+  auto* handle = at<IndexHandle>(index);
+  auto owner = handle->weak.lock();
+  if (!owner.ok()) return;
+  Membership member(handle, std::move(owner).value());
+  enlist(member);
+  run(*member.index);
+}
+
 }  // namespace
+
+IndexOptions index_options_of(const OptionsBlock& block) noexcept {
+  IndexOptions wanted;
+  wanted.dim = block.dim;
+  wanted.metric = static_cast<Metric>(block.metric > 255 ? 255 : block.metric);
+  wanted.bits = static_cast<std::uint8_t>(block.bits > 255 ? 255 : block.bits);
+  wanted.originals = static_cast<Originals>(block.originals > 255 ? 255 : block.originals);
+  wanted.seed = block.seed;
+  wanted.memory_bytes_max = block.memory_bytes_max;
+  wanted.retired_bytes_max = block.retired_bytes_max;
+  wanted.ids = static_cast<IdKind>(block.ids > 255 ? 255 : block.ids);
+  return wanted;
+}
+
 }  // namespace vicinal::wasm
 
 using namespace vicinal::wasm;
@@ -116,6 +144,7 @@ VIC_EXPORT(vic_load_finish) vic_address vic_load_finish(vic_address load) {
   block.dim = options.dim;
   block.metric = static_cast<std::uint32_t>(options.metric);
   block.bits = options.bits;
+  if (block.largest_id == 0) block.largest_id = index->largest_id();  // of a log
   return adopt(std::move(index).value(), &block.status);
 }
 
@@ -123,6 +152,55 @@ VIC_EXPORT(vic_load_release) void vic_load_release(vic_address load) {
   auto* handle = at<LoadHandle>(load);
   std::free(handle->room);
   delete handle;
+}
+
+VIC_EXPORT(vic_file_open)
+vic_address vic_file_open(vic_address options, std::uint32_t create, std::uint32_t read_only,
+                          vic_address path, std::uint32_t path_bytes, vic_address file) {
+  auto* block = at<FileBlock>(file);
+  *block = {};
+  vicinal::OpenOptions wanted;
+  wanted.read_only = read_only != 0;
+  wanted.mapped = false;
+  wanted.memory_bytes_max = at<const OptionsBlock>(options)->memory_bytes_max;
+  if (create != 0) wanted.create = index_options_of(*at<const OptionsBlock>(options));
+  auto index = vicinal::Index::open(std::string(at<const char>(path), path_bytes), wanted);
+  if (!index.ok()) return refuse(&block->status, index.status());
+  const vicinal::IndexOptions& found = index->options();
+  block->largest_id = found.ids == vicinal::IdKind::number ? index->largest_id() : 0;
+  block->seed = found.seed;
+  block->dim = found.dim;
+  block->metric = static_cast<std::uint32_t>(found.metric);
+  block->bits = found.bits;
+  block->ids = static_cast<std::uint32_t>(found.ids);
+  return adopt(std::move(index).value(), &block->status);
+}
+
+VIC_EXPORT(vic_index_ask_flush)
+std::uint32_t vic_index_ask_flush(vic_address index, vic_address status) {
+  auto owner = at<IndexHandle>(index)->weak.lock();
+  if (!owner.ok()) return refuse(at<StatusBlock>(status), owner.status());
+  const auto asked = owner->ask_flush();
+  if (!asked.ok()) return refuse(at<StatusBlock>(status), asked.status());
+  store(at<StatusBlock>(status), Status());
+  return *asked;
+}
+
+VIC_EXPORT(vic_index_serve_flush)
+std::uint32_t vic_index_serve_flush(vic_address index, vic_address flush) {
+  auto* block = at<FlushBlock>(flush);
+  *block = {};
+  as_member(index, [block](vicinal::Index& open) noexcept {
+    const auto flushed = open.serve_flush();
+    block->asks = flushed.asks;
+    block->sequence = flushed.sequence;
+    store(&block->status, flushed.status);
+  });
+  return block->asks;
+}
+
+VIC_EXPORT(vic_index_close_file) void vic_index_close_file(vic_address index) {
+  as_member(index, [](vicinal::Index& open) noexcept { open.close_file(); });
 }
 
 }  // extern "C"

@@ -43,6 +43,8 @@ T* allocate(std::uint64_t count) noexcept {
 // The handle of an index that the calling realm owns from now on; 0, with the reason, on error.
 [[nodiscard]] vic_address adopt(Index index, StatusBlock* status) noexcept;
 
+[[nodiscard]] IndexOptions index_options_of(const OptionsBlock& block) noexcept;
+
 // That of a reader's handle.
 [[nodiscard]] Reader& reader_of(vic_address reader) noexcept;
 

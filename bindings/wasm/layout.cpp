@@ -74,6 +74,14 @@ const LayoutEntry kLayout[] = {
     VICINAL_FIELD(LoadBlock, bits), VICINAL_FIELD(LoadBlock, room),
     VICINAL_FIELD(LoadBlock, room_bytes), VICINAL_END(LoadBlock),
 
+    VICINAL_FIELD(FileBlock, status), VICINAL_FIELD(FileBlock, largest_id),
+    VICINAL_FIELD(FileBlock, seed), VICINAL_FIELD(FileBlock, dim),
+    VICINAL_FIELD(FileBlock, metric), VICINAL_FIELD(FileBlock, bits),
+    VICINAL_FIELD(FileBlock, ids), VICINAL_END(FileBlock),
+
+    VICINAL_FIELD(FlushBlock, status), VICINAL_FIELD(FlushBlock, sequence),
+    VICINAL_FIELD(FlushBlock, asks), VICINAL_END(FlushBlock),
+
     {nullptr, 0},
 };
 

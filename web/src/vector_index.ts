@@ -1,5 +1,5 @@
 import type { Handle, MessageKind } from './backend/core_backend.js';
-import type { Applier, Helpers, Home } from './backend/home.js';
+import type { Applier, ApplierEvents, Helpers, Home } from './backend/home.js';
 import { attachHome, openHome } from './backend/open_home.js';
 import { kAbiVersion } from './backend/blocks.js';
 import type { HeapHandle } from './backend/thread_instance.js';
@@ -7,7 +7,9 @@ import { VicinalError, abortable, throwIfAborted, unsupported } from './errors.j
 import { countIds, packIds, type PackedIds } from './id_codec.js';
 import type { ByteSource } from './files/byte_source.js';
 import { MemorySink, saveTo, type ByteSink } from './files/byte_sink.js';
+import type { FileClaim, FilePlace } from './files/index_file.js';
 import { loadIndex } from './files/load_index.js';
+import { canLiveIn, checkLargestId, livingPlace, openIndexFile } from './files/open_index_file.js';
 import { openSource, sinkAt } from './files/places.js';
 import {
   badOption, checkIndexOptions, checkLoadOptions, checkOpenOptions, checkPlaces, checkProgress,
@@ -20,6 +22,7 @@ import type {
   SharedIndex, Vectors, WriteOptions,
 } from './types.js';
 import { flatRows, rowSource, type RowSource } from './vector_input.js';
+import { Flusher } from './write/flusher.js';
 import { WriteQueue, type Write, type WriteOutcome } from './write/write_queue.js';
 
 /** What SharedIndex is, to us. */
@@ -35,6 +38,8 @@ interface IndexParts extends ReaderParts {
   readonly queue: WriteQueue;
   /** None of an index that is opened for reading. */
   readonly applier: Applier | undefined;
+  /** Of an index that lives in a file. */
+  readonly file: { readonly claim: FileClaim; readonly flusher: Flusher } | undefined;
   readonly helpers: Helpers;
   readonly worker: string | undefined;
 }
@@ -42,10 +47,12 @@ interface IndexParts extends ReaderParts {
 interface IndexMade {
   readonly index: Handle;
   readonly shape: IndexShape;
+  /** Already at work, where the index lives in a file. */
+  readonly file?: { readonly claim: FileClaim; readonly applier: Applier };
 }
 
 /**
- * An index in memory: rows of `dim` numbers under ids, found by nearness.
+ * An index: rows of `dim` numbers under ids, found by nearness.
  *
  * Writes are applied one after the other in the order of the calls, each as a whole: a search sees
  * all of a write or nothing, unless it is asked to land in parts (`atomic: false`). A write copies
@@ -88,21 +95,34 @@ export class VectorIndex extends IndexReader {
   }
 
   /**
-   * An index from the bytes of a file, as `save`, `toBytes` and the command line write it. They go
-   * straight into the index's memory, a slice at a time. A string or URL is a path or file URL in
-   * Node, else an address to fetch; 'opfs:NAME' is a file of the origin's private file system. The
-   * file is not kept open, and nothing is written to it but by `save`. Options of the index come
-   * from the file. Bytes in memory that change before the promise is settled are
-   * CORRUPT.
+   * An index in a file, or from the bytes of one. A string or URL is a path or file URL in Node,
+   * else an address to fetch; 'opfs:NAME' is a file of the origin's private file system.
+   *
+   * What such a place holds, or with `create` is to hold, is an index that lives there: every write
+   * goes to the file as well. It is there for whoever opens the file later when its promise
+   * resolves, and survives a loss of power with `durable` or after `flush`. One writes at a time.
+   * With `readOnly`, and whatever else is opened (bytes, a Blob, a Response, a stream, an address, a
+   * handle of a file elsewhere, a file of format 1 or 2), the index is a copy in memory: the file is
+   * not kept open, and nothing is written to it but by `save`. Bytes in memory that change before
+   * the promise is settled are CORRUPT. Options of the index come from the file.
    * @returns a promise that rejects, nothing made, with CORRUPT, VERSION (a newer format), FULL
-   *   (`maxBytes`), IO (no such file, unreadable, a stream that failed, and as `create`), BAD_ID
-   *   (see `ids`), BAD_OPTION, UNSUPPORTED, ABORTED; whatever onProgress throws.
+   *   (`maxBytes`, or no room for the file), BUSY (naming who writes to it), IO (no such file,
+   *   unreadable, a stream that failed, and as `create`), BAD_ID (see `ids`), BAD_OPTION,
+   *   UNSUPPORTED, ABORTED; whatever onProgress throws.
    */
   static async open(source: OpenSource, options: OpenOptions = {}): Promise<VectorIndex> {
     const plan = checkOpenOptions(options);
     const { onProgress, signal, ...load } = options;
     workerAddress(load.worker);
     throwIfAborted(signal);
+    const told = {
+      ...(onProgress && { onProgress: onProgress.bind(options) }), ...(signal && { signal }),
+    };
+    const place = await livingPlace(source, plan, signal);
+    if (place) {
+      const home = await openHome(plan, signal ? { ...load, signal } : load);
+      if (canLiveIn(home)) return VectorIndex.#openPlace(home, place, options, plan, told);
+    }
     const bytes = await sourceOf(source, signal, plan);
     try {
       const home = await openHome(plan, signal ? { ...load, signal } : load);
@@ -111,10 +131,7 @@ export class VectorIndex extends IndexReader {
           const shape = plan.create!;
           return { index: home.backend.createIndex(shape, plan.maxBytes), shape };
         }
-        const told = onProgress && { onProgress: onProgress.bind(options) };
-        const stop = signal && { signal };
-        const { index, shape } =
-          await loadIndex(home.backend, bytes, { ...plan, ...told, ...stop });
+        const { index, shape } = await loadIndex(home.backend, bytes, { ...plan, ...told });
         return { index, shape: { ...shape, ids: plan.ids } };
       });
     } finally {
@@ -122,10 +139,35 @@ export class VectorIndex extends IndexReader {
     }
   }
 
+  static async #openPlace(
+    home: Home, place: FilePlace, options: OpenOptions, plan: OpenPlan,
+    told: Pick<OpenOptions, 'signal' | 'onProgress'>,
+  ): Promise<VectorIndex> {
+    const claim = await place.claim(plan.create !== undefined);
+    try {
+      return await VectorIndex.#begin(home, options, plan, async (events) => {
+        const { applier, loaded } =
+          await openIndexFile(home, claim, plan, options.worker, events, told);
+        try {
+          checkLargestId(loaded, plan.ids);
+        } catch (error) {
+          await applier.stop();
+          home.backend.releaseIndex(loaded.index);
+          throw error;
+        }
+        const shape = { ...loaded.shape, ids: plan.ids };
+        return { index: loaded.index, shape, file: { claim, applier } };
+      });
+    } catch (error) {
+      await claim.release(true);
+      throw error;
+    }
+  }
+
   /** The index that `make` makes, with all that belongs to it, or nothing. */
   static async #begin(
     home: Home, load: LoadOptions, plan: Pick<OpenPlan, 'readOnly' | 'helpers'>,
-    make: () => Promise<IndexMade>,
+    make: (events: ApplierEvents) => Promise<IndexMade>,
   ): Promise<VectorIndex> {
     const { backend } = home;
     home.enter();
@@ -133,24 +175,36 @@ export class VectorIndex extends IndexReader {
     let handle: Handle = 0;
     let applier: Applier | undefined;
     let helpers: Helpers | undefined;
+    let queue: WriteQueue | undefined;
+    let flusher: Flusher | undefined;
     let made: VectorIndex;
+    const events: ApplierEvents = {
+      onApplied: () => queue?.settle() ?? false,
+      onDeath(error) {
+        queue?.die(error);
+        flusher?.die(error);
+      },
+      onFlushed: (asks, error) => flusher?.answered(asks, error),
+      onReplaced: () => flusher?.askAgain(),
+    };
     try {
       const worker = workerAddress(load.worker)?.href;
-      const { shape, ...found } = await make();
+      const { shape, file, ...found } = await make(events);
       index = found.index;
+      applier = file?.applier;
       handle = backend.openReader(index);
-      const queue = new WriteQueue(backend, index, shape.dim, home.encoder);
+      queue = new WriteQueue(backend, index, shape.dim, home.encoder);
       if (!plan.readOnly) {
-        applier = await home.startWriter(index, load.worker, {
-          onApplied: () => queue.settle(),
-          onDeath: (error) => queue.die(error),
-        }, load.signal);
+        applier ??= await home.startWriter(index, load.worker, events, load.signal);
         queue.setApplier(applier);
       }
+      if (file) flusher = new Flusher(backend, index, file.applier);
       helpers = await home.startHelpers(index, plan.helpers, load.signal);
       const family = new Set<IndexReader>();
-      made = new VectorIndex(
-        { home, index, shape, handle, fixed: false, family, queue, applier, helpers, worker });
+      made = new VectorIndex({
+        home, index, shape, handle, fixed: false, family, queue, applier, helpers, worker,
+        file: file && { claim: file.claim, flusher: flusher! },
+      });
     } catch (error) {
       await applier?.stop();
       await abandon(home, index, handle);
@@ -206,7 +260,7 @@ export class VectorIndex extends IndexReader {
     ids: ArrayLike<Id> | ArrayLike<string>, options: WriteOptions = {},
   ): Promise<Receipt & { removed: number }> {
     this.#check();
-    const checked = checkWriteOptions(options);
+    const checked = this.#checked(options);
     const words = packIds(ids, this.#parts.shape.ids);
     const receipt = await this.#write('remove', words, undefined, checked);
     return { ...receipt, removed: receipt.count };
@@ -215,7 +269,7 @@ export class VectorIndex extends IndexReader {
   /** Removes every row that the writes before have left. */
   async clear(options: WriteOptions = {}): Promise<Receipt> {
     this.#check();
-    return this.#write('clear', kNoIds, undefined, checkWriteOptions(options));
+    return this.#write('clear', kNoIds, undefined, this.#checked(options));
   }
 
   /**
@@ -232,13 +286,13 @@ export class VectorIndex extends IndexReader {
   async calibrate(sample: Float32Array, options: WriteOptions = {}): Promise<Receipt> {
     const { queue, shape } = this.#parts;
     this.#check();
-    const checked = checkWriteOptions(options);
+    const checked = this.#checked(options);
     if (shape.metric === 'ip') throw unsupported("calibrate for metric 'ip'");
     const { rows, count } = flatRows(sample, shape.dim, 'sample');
     const write: Write = {
       kind: 'calibrate', count, partCount: Infinity, ids: kNoIds, rows, ...checked,
     };
-    return toReceipt(await queue.add(write));
+    return this.#written(queue.add(write), checked);
   }
 
   /**
@@ -251,17 +305,24 @@ export class VectorIndex extends IndexReader {
    */
   async compact(options: WriteOptions = {}): Promise<Receipt> {
     this.#check();
-    return this.#write('compact', kNoIds, undefined, checkWriteOptions(options));
+    return this.#write('compact', kNoIds, undefined, this.#checked(options));
   }
 
   /**
    * Resolves when every write of an earlier call has its outcome, good or bad; also when the index
-   * is closed meanwhile. CLOSED when it was closed before.
+   * is closed meanwhile. Where the index lives in a file, what they have made of it survives a loss
+   * of power then.
+   * @returns a promise that rejects with CLOSED (it was closed before), and of a file with IO (it
+   *   cannot be written, and READ_ONLY from then on), FULL (no room for it: what is not in the file
+   *   stays in memory and is written as soon as there is).
    */
   async flush(): Promise<Receipt> {
-    this.#parts.queue.check();
-    await this.#parts.queue.flush();
-    return { sequence: this.#parts.queue.sequence, count: 0 };
+    const { queue, file } = this.#parts;
+    queue.check();
+    await queue.flush();
+    const { sequence } = queue;
+    await file?.flusher.ask();
+    return { sequence, count: 0 };
   }
 
   /**
@@ -282,7 +343,8 @@ export class VectorIndex extends IndexReader {
    * Writes the index to a file: what writes of earlier calls have made of it, as one version.
    * Searches and later writes go on meanwhile. `target`: in Node a path or file URL; 'opfs:NAME',
    * a file of the origin's private file system; or a file handle. The old file is replaced in one
-   * step, whatever happens: in Node when the new one is on the disk.
+   * step, whatever happens: in Node when the new one is on the disk. The file that the index lives
+   * in is not replaced but flushed.
    * @returns a promise that rejects, the old file untouched, with IO, FULL, BUSY (no reader slot),
    *   UNSUPPORTED (the platform cannot write there), BAD_OPTION, ABORTED, CLOSED; whatever
    *   onProgress throws.
@@ -290,7 +352,13 @@ export class VectorIndex extends IndexReader {
   async save(target: SaveTarget, options: SaveOptions = {}): Promise<void> {
     this.#parts.queue.checkOpen();
     const checked = checkSaveOptions(options);
-    return this.#save(sinkAt(target), checked);
+    const open = sinkAt(target);
+    const { file } = this.#parts;
+    if (file && await file.claim.isAt(target)) {
+      await abortable(this.flush(), checked.signal);
+      return;
+    }
+    return this.#save(open, checked);
   }
 
   /** The bytes that `save` would write, in memory of their own. Errors as `save`. */
@@ -312,9 +380,10 @@ export class VectorIndex extends IndexReader {
   }
 
   async #end(): Promise<void> {
-    const { home, index, queue, applier, helpers, family } = this.#parts;
+    const { home, index, queue, applier, helpers, family, file } = this.#parts;
     this.seal();
     await queue.close();
+    await file?.flusher.settled();
     await Promise.allSettled(this.#saves);
     await applier?.stop();
     family.delete(this);
@@ -322,7 +391,12 @@ export class VectorIndex extends IndexReader {
     await helpers.stop();
     home.backend.closeIndex(index);
     home.backend.releaseIndex(index);
+    await file?.claim.release(false);
     await super.close();
+  }
+
+  #checked(options: WriteOptions): CheckedOptions {
+    return checkWriteOptions(options, this.#parts.file !== undefined);
   }
 
   /** CLOSED, READ_ONLY, or what has ended the writer. */
@@ -347,7 +421,7 @@ export class VectorIndex extends IndexReader {
   ): Promise<Receipt> {
     const { shape } = this.#parts;
     this.#check();
-    const checked = checkWriteOptions(options);
+    const checked = this.#checked(options);
     const words = packIds(ids, shape.ids);
     const rows = rowSource(vectors, countIds(words), shape.dim);
     return this.#write(kind, words, rows, checked);
@@ -357,13 +431,24 @@ export class VectorIndex extends IndexReader {
     kind: MessageKind, ids: PackedIds, rows: RowSource | undefined, options: CheckedOptions,
   ): Promise<Receipt> {
     const count = countIds(ids);
+    const { shape, queue } = this.#parts;
     if (count > 0 || kind === 'clear' || kind === 'compact') {
-      const partCount = options.atomic ? Infinity : partOf(kind, this.#parts.shape.dim);
-      return toReceipt(
-        await this.#parts.queue.add({ kind, count, partCount, ids, rows, ...options }));
+      const partCount = options.atomic ? Infinity : partOf(kind, shape.dim);
+      return this.#written(queue.add({ kind, count, partCount, ids, rows, ...options }), options);
     }
     throwIfAborted(options.signal);
-    return this.flush();
+    await queue.flush();
+    return this.#written({ sequence: queue.sequence, affected: 0 }, options);
+  }
+
+  /** The receipt of a write, when it is as certain as it was asked to be. */
+  async #written(
+    outcome: WriteOutcome | Promise<WriteOutcome>, { durable }: CheckedOptions,
+  ): Promise<Receipt> {
+    const { file } = this.#parts;
+    const { sequence, affected } = await outcome;
+    if (durable) await file!.flusher.ask();
+    return { sequence, count: affected };
   }
 }
 
@@ -376,20 +461,24 @@ function partOf(kind: MessageKind, dim: number): number {
   return kind === 'remove' ? kPartBytes / 16 : Math.max(1, Math.floor(kPartBytes / (4 * dim)));
 }
 
-type CheckedOptions = Pick<Write, 'signal' | 'onProgress'> & { readonly atomic: boolean };
+type CheckedOptions = Pick<Write, 'signal' | 'onProgress'> & {
+  readonly atomic: boolean;
+  readonly durable: boolean;
+};
 
 /** The caller's options, looked at once and before its rows: a getter is user code. */
-function checkWriteOptions(options: WriteOptions): CheckedOptions {
+function checkWriteOptions(options: WriteOptions, lives: boolean): CheckedOptions {
   if (typeof options !== 'object' || options === null) {
     throw badOption('write options', options, 'an object');
   }
-  const { durable, atomic = true, onProgress } = options;
+  const { durable = false, atomic = true, onProgress } = options;
   const signal = checkSignal(options.signal);
   checkProgress(onProgress);
-  if (durable) throw unsupported('durable: true for an index in memory');
+  if (typeof durable !== 'boolean') throw badOption('durable', durable, 'a boolean');
   if (typeof atomic !== 'boolean') throw badOption('atomic', atomic, 'a boolean');
+  if (durable && !lives) throw unsupported('durable: true for an index in memory');
   return {
-    atomic, signal, onProgress: onProgress && ((progress) => onProgress.call(options, progress)),
+    atomic, durable, signal, onProgress: onProgress && ((progress) => onProgress.call(options, progress)),
   };
 }
 
@@ -419,10 +508,6 @@ async function sourceOf(
   }
   const { name = String(source) } = source as { name?: string };
   throw new VicinalError('IO', `${name}: there is no such file`);
-}
-
-function toReceipt({ sequence, affected }: WriteOutcome): Receipt {
-  return { sequence, count: affected };
 }
 
 function checkShared(handle: SharedIndex): SharedParts {

@@ -3,30 +3,81 @@
 //
 // I1: a writer's and a helper's thread sleeps in the core and never returns to its event loop until
 //     it is told to stop by the control word.
+import type { Handle } from './backend/core_backend.js';
+import type { FileRequest } from './backend/home.js';
 import { ThreadInstance } from './backend/thread_instance.js';
 import { VicinalError, messageOf } from './errors.js';
+import { fileError, flushError } from './files/file_errors.js';
+import { addFile } from './files/index_file.js';
 import { importNode, isNode } from './platform/environment.js';
 import { isOurs, type FromWorker, type ToWorker } from './platform/worker_protocol.js';
 
 const kBatchUs = 1000;
 /** A wake-up cannot be lost; this bounds what a mistake in that claim would cost. */
 const kSleepMs = 1000;
+/** Bytes of a file between two words of it. */
+const kTellBytes = 2 ** 20;
 
 type Post = (message: FromWorker) => void;
 type Message<Kind> = Extract<ToWorker, { vicinal: Kind }>;
 
 async function write(job: Message<'write'>, post: Post): Promise<void> {
   const instance = await ThreadInstance.attach(job.heap);
-  const { backend, words } = instance;
-  const doorbell = job.doorbell >>> 2;
+  const { backend, words, files } = instance;
+  const toldToStop = (): boolean => Atomics.load(words, job.control >>> 2) !== 0;
   post({ vicinal: 'ready', life: instance.lockedLife });
-  while (Atomics.load(words, job.control >>> 2) === 0) {
+  let { index } = job;
+  if (job.file) {
+    try {
+      await addFile(files, job.file.spec);
+      if (index === 0) index = openFile(instance, job.file, toldToStop, post);
+    } catch (error) {
+      instance.leave();
+      throw error;
+    }
+  }
+  const doorbell = backend.doorbell(index) >>> 2;
+  while (!toldToStop()) {
     const rung = Atomics.load(words, doorbell);
-    while (backend.pump(job.index, kBatchUs) > 0) post({ vicinal: 'applied' });
+    while (backend.pump(index, kBatchUs) > 0) post({ vicinal: 'applied' });
+    if (job.file) flush(instance, index, post);
     Atomics.wait(words, doorbell, rung, kSleepMs);
   }
+  if (job.file) backend.closeFile(index);
   instance.leave();
   post({ vicinal: 'stopped' });
+}
+
+/** The index that the file has, which is the other realm's from now on. */
+function openFile(
+  { backend, files }: ThreadInstance, { spec, create, maxBytes }: FileRequest,
+  toldToStop: () => boolean, post: Post,
+): Handle {
+  let told = 0;
+  files.onRead = (bytes) => {
+    if (bytes - told >= kTellBytes) {
+      told = bytes;
+      post({ vicinal: 'reading', bytes });
+    }
+    return toldToStop();
+  };
+  try {
+    const loaded = backend.openFile(spec.path, create, maxBytes, false);
+    post({ vicinal: 'opened', loaded });
+    return loaded.index;
+  } catch (error) {
+    throw error instanceof VicinalError ? fileError(error, spec.path, files) : error;
+  } finally {
+    files.onRead = undefined;
+  }
+}
+
+function flush({ backend, files }: ThreadInstance, index: Handle, post: Post): void {
+  const flushed = backend.serveFlush(index);
+  if (!flushed) return;
+  const { code, message } = flushError(flushed.status, files) ?? {};
+  const error = code && message !== undefined ? { code, message } : undefined;
+  post({ vicinal: 'flushed', asks: flushed.asks, error });
 }
 
 async function help(job: Message<'help'>, post: Post): Promise<void> {

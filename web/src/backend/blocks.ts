@@ -4,7 +4,7 @@
 //     every name and every offset when a module is loaded.
 import { VicinalError } from '../errors.js';
 
-export const kAbiVersion = 8;
+export const kAbiVersion = 9;
 
 export const kStatus = { code: 0, a: 8, b: 16, bytes: 24 } as const;
 
@@ -42,12 +42,20 @@ export const kLoad = {
   roomBytes: 64, bytes: 72,
 } as const;
 
+export const kFile = {
+  status: 0, largestId: 24, seed: 32, dim: 40, metric: 44, bits: 48, ids: 52, bytes: 56,
+} as const;
+
+export const kFlush = { status: 0, sequence: 24, asks: 32, bytes: 40 } as const;
+
 export const kMessageKinds = {
   add: 0, upsert: 1, remove: 2, clear: 3, calibrate: 4, compact: 5,
 } as const;
 
 /** In the order of vic_block_layout. */
-const kBlocks = [kStatus, kOptions, kMessage, kReader, kStats, kSave, kLoad];
+const kBlocks = [
+  kStatus, kOptions, kMessage, kReader, kStats, kSave, kLoad, kFile, kFlush,
+];
 
 /** What vic_block_layout lists: fields and their offsets, each block ending with its size. */
 export const kLayout: readonly string[] = kBlocks.flatMap((block) => Object.entries(block)

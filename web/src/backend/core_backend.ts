@@ -62,6 +62,13 @@ export interface LoadedIndex {
   readonly largestId: bigint;
 }
 
+/** What became of questions for certainty. */
+export interface Flushed {
+  /** Those up to this number are answered. */
+  readonly asks: number;
+  readonly status: CoreStatus;
+}
+
 /** Some bytes of a file, and where in it they belong. */
 export interface FileSlice {
   readonly offset: number;
@@ -152,4 +159,21 @@ export interface CoreBackend {
   /** Behind the last bytes. CORRUPT, FULL. */
   finishLoad(load: Handle): LoadedIndex;
   releaseLoad(load: Handle): void;
+
+  /**
+   * The index in a file that this realm has ready under the path; `create`: what an empty one is
+   * to be. Reads all of it. Errors as thrown by the core.
+   */
+  openFile(
+    path: string, create: IndexShape | undefined, memoryBytesMax: number, readOnly: boolean,
+  ): LoadedIndex;
+  /**
+   * Whoever pumps is asked to make certain what has been written by now: the question's number.
+   * READ_ONLY, CLOSED.
+   */
+  askFlush(index: Handle): number;
+  /** By whoever pumps, after a 0: answers what was asked; undefined: nothing was. */
+  serveFlush(index: Handle): Flushed | undefined;
+  /** By whoever pumped, when nothing is written any more: the file has all of it, and is closed. */
+  closeFile(index: Handle): void;
 }

@@ -4,17 +4,30 @@ import type { CoreStatus, VicinalError } from '../errors.js';
 import type { FoundRows } from '../hits.js';
 import type { SearchRequest } from '../search_options.js';
 import type { LoadOptions } from '../types.js';
-import type { CoreBackend, Handle } from './core_backend.js';
+import type { FileSpec } from '../files/index_file.js';
+import type { IndexShape } from '../index_options.js';
+import type { CoreBackend, Handle, LoadedIndex } from './core_backend.js';
 import type { HeapHandle } from './thread_instance.js';
 
-/** Gets submitted messages done. */
+/** Who wants the process to go on. */
+export type Waiting = 'for writes' | 'for flushes';
+
+/** Gets submitted messages done, and what is asked for of an index's file. */
 export interface Applier {
-  /** A message was submitted. */
+  /** A message was submitted, or certainty asked for. */
   submitted(): void;
-  /** Keeps the process alive from the first submit to the last outcome. */
-  setBusy(busy: boolean): void;
-  /** After the last outcome. */
+  /** Keeps the process alive from the first submit or question to the last outcome or answer. */
+  setBusy(busy: boolean, waiting?: Waiting): void;
+  /** After the last outcome. An index's file is closed then, with all that was written. */
   stop(): Promise<void>;
+}
+
+/** The file that an index is to live in. */
+export interface FileRequest {
+  readonly spec: FileSpec;
+  /** What an empty one is to be; undefined: there is something in it. */
+  readonly create: IndexShape | undefined;
+  readonly maxBytes: number;
 }
 
 export interface ApplierEvents {
@@ -22,6 +35,12 @@ export interface ApplierEvents {
   onApplied(): boolean;
   /** Nothing will be applied any more. */
   onDeath(error: VicinalError): void;
+  /** Questions up to this number are answered; `error`: with a no. */
+  onFlushed?(asks: number, error: VicinalError | undefined): void;
+  /** A successor is at work, who may not have heard of what was asked. */
+  onReplaced?(): void;
+  /** An index's file is being read. */
+  onRead?(bytes: number): void;
 }
 
 /** Searches elsewhere than in the caller's turn of the event loop. */
@@ -74,6 +93,14 @@ export interface Home {
     index: Handle, worker: LoadOptions['worker'], events: ApplierEvents,
     signal: AbortSignal | undefined,
   ): Promise<Applier>;
+  /**
+   * The same of an index that lives in a file, which is opened first. CORRUPT, VERSION, FULL,
+   * UNSUPPORTED, BUSY and whatever the core says of the file.
+   */
+  startFileWriter(
+    file: FileRequest, worker: LoadOptions['worker'], events: ApplierEvents,
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly applier: Applier; readonly loaded: LoadedIndex }>;
   /** Workers that help long searches of the index. IO, BUSY, FULL, ABORTED. */
   startHelpers(index: Handle, count: number, signal: AbortSignal | undefined): Promise<Helpers>;
   /** One more reader uses it. False: it was left by its last one and is of no use. */

@@ -1,5 +1,7 @@
 // The writer of an index without threads: the caller's thread, a slice of work at a time.
 import { VicinalError, messageOf } from '../errors.js';
+import type { FileTable } from '../files/file_table.js';
+import { flushError } from '../files/file_errors.js';
 import { yieldToLoop } from '../platform/environment.js';
 import type { CoreBackend, Handle } from './core_backend.js';
 import type { Applier, ApplierEvents } from './home.js';
@@ -7,13 +9,21 @@ import type { Applier, ApplierEvents } from './home.js';
 const kSliceMs = 3;
 const kSliceUs = kSliceMs * 1000;
 
+/** Of an index that lives in one. */
+export interface InlineFile {
+  readonly files: FileTable;
+  readonly path: string;
+}
+
 export class InlineWriter implements Applier {
   readonly #backend: CoreBackend;
   readonly #index: Handle;
   readonly #events: ApplierEvents;
+  readonly #file: InlineFile | undefined;
   #running = false;
 
-  constructor(backend: CoreBackend, index: Handle, events: ApplierEvents) {
+  constructor(backend: CoreBackend, index: Handle, events: ApplierEvents, file?: InlineFile) {
+    this.#file = file;
     this.#backend = backend;
     this.#index = index;
     this.#events = events;
@@ -25,8 +35,10 @@ export class InlineWriter implements Applier {
 
   setBusy(): void { /* what is pending keeps the event loop busy by itself */ }
 
-  stop(): Promise<void> {
-    return Promise.resolve();
+  async stop(): Promise<void> {
+    if (!this.#file) return;
+    this.#backend.closeFile(this.#index);
+    this.#file.files.remove(this.#file.path);
   }
 
   async #run(): Promise<void> {
@@ -39,9 +51,16 @@ export class InlineWriter implements Applier {
         await yieldToLoop();
         slice = performance.now();
       }
+      this.#serve();
     } catch (cause) {
       this.#events.onDeath(new VicinalError('IO', `the writer has stopped: ${messageOf(cause)}`));
     }
     this.#running = false;
+  }
+
+  #serve(): void {
+    const flushed = this.#file && this.#backend.serveFlush(this.#index);
+    if (!flushed) return;
+    this.#events.onFlushed?.(flushed.asks, flushError(flushed.status, this.#file!.files));
   }
 }

@@ -1,13 +1,18 @@
 // Indexes in the memory of the thread-less module: one realm, one thread.
-import { VicinalError } from '../errors.js';
+import { VicinalError, throwIfAborted } from '../errors.js';
 import type { FoundRows } from '../hits.js';
+import { fileError } from '../files/file_errors.js';
+import { FileTable } from '../files/file_table.js';
+import { addFile } from '../files/index_file.js';
 import { yieldToLoop } from '../platform/environment.js';
 import type { SearchRequest } from '../search_options.js';
 import { singleFactory } from '../single_factory.js';
 import type { LoadOptions } from '../types.js';
-import type { Handle } from './core_backend.js';
+import type { Handle, LoadedIndex } from './core_backend.js';
 import { kCoreFunctions, missingFunction, type CoreExports } from './core_exports.js';
-import type { Applier, ApplierEvents, Helpers, Home, Searcher } from './home.js';
+import type {
+  Applier, ApplierEvents, FileRequest, Helpers, Home, Searcher,
+} from './home.js';
 import { InlineWriter } from './inline_writer.js';
 import { WasmBackend } from './wasm_backend.js';
 
@@ -17,8 +22,10 @@ export class SingleHome implements Home {
   readonly backend: WasmBackend;
   readonly searcher: Searcher;
   readonly encoder = undefined;
+  readonly #files: FileTable;
 
-  private constructor(core: SingleModule) {
+  private constructor(core: SingleModule, files: FileTable) {
+    this.#files = files;
     const backend = new WasmBackend(core, () => core.HEAPU8.buffer, false);
     this.backend = backend;
     this.searcher = {
@@ -34,7 +41,10 @@ export class SingleHome implements Home {
   static async create(module: WebAssembly.Module): Promise<SingleHome> {
     let failed: ((cause: unknown) => void) | undefined;
     const failure = new Promise<never>((_, reject) => { failed = reject; });
+    const files = new FileTable();
+    let memory = (): ArrayBufferLike => new ArrayBuffer(0);
     const loaded = await Promise.race([failure, singleFactory({
+      files: files.functions(() => memory()),
       instantiateWasm(imports, receive) {
         // What a foreign module lacks shows when its exports are received.
         WebAssembly.instantiate(module, imports).then(receive).catch(failed);
@@ -48,7 +58,8 @@ export class SingleHome implements Home {
     if (missing !== undefined) {
       throw new VicinalError('VERSION', `the WebAssembly module has no ${missing}`);
     }
-    return new SingleHome(loaded as SingleModule);
+    memory = () => loaded.HEAPU8.buffer;
+    return new SingleHome(loaded as SingleModule, files);
   }
 
   share(): never {
@@ -60,6 +71,29 @@ export class SingleHome implements Home {
     index: Handle, _worker: LoadOptions['worker'], events: ApplierEvents,
   ): Promise<Applier> {
     return Promise.resolve(new InlineWriter(this.backend, index, events));
+  }
+
+  async startFileWriter(
+    { spec, create, maxBytes }: FileRequest, _worker: LoadOptions['worker'], events: ApplierEvents,
+    signal: AbortSignal | undefined,
+  ): Promise<{ applier: Applier; loaded: LoadedIndex }> {
+    throwIfAborted(signal);
+    const files = this.#files;
+    await addFile(files, spec);
+    try {
+      files.onRead = (bytes) => {
+        events.onRead?.(bytes);
+        return signal?.aborted === true;
+      };
+      const { path } = spec;
+      const loaded = this.backend.openFile(path, create, maxBytes, false);
+      return { applier: new InlineWriter(this.backend, loaded.index, events, { files, path }), loaded };
+    } catch (error) {
+      files.remove(spec.path);
+      throw error instanceof VicinalError ? fileError(error, spec.path, files) : error;
+    } finally {
+      files.onRead = undefined;
+    }
   }
 
   startHelpers(): Promise<Helpers> {

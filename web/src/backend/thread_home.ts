@@ -1,8 +1,8 @@
 // Indexes in shared memory: this realm's part of a heap that it made or was given.
 import type { LoadOptions } from '../types.js';
-import type { Handle } from './core_backend.js';
+import type { Handle, LoadedIndex } from './core_backend.js';
 import { HelperWorkers } from './helper_workers.js';
-import type { Applier, ApplierEvents, Helpers, Home } from './home.js';
+import type { Applier, ApplierEvents, FileRequest, Helpers, Home } from './home.js';
 import { ThreadInstance, type HeapHandle } from './thread_instance.js';
 import type { WasmBackend } from './wasm_backend.js';
 import { WorkerEncoder } from './worker_encoder.js';
@@ -41,6 +41,13 @@ export class ThreadHome implements Home {
     signal: AbortSignal | undefined,
   ): Promise<Applier> {
     return WorkerWriter.start(this.#instance, index, worker, events, signal);
+  }
+
+  startFileWriter(
+    file: FileRequest, worker: LoadOptions['worker'], events: ApplierEvents,
+    signal: AbortSignal | undefined,
+  ): Promise<{ applier: Applier; loaded: LoadedIndex }> {
+    return WorkerWriter.startWithFile(this.#instance, file, worker, events, signal);
   }
 
   async startHelpers(

@@ -9,6 +9,7 @@
 // I3: a realm has made its death provable before it has a record; what it leaves in the memory is
 //     given back on that proof alone (platform/realm_watch.ts).
 import { VicinalError } from '../errors.js';
+import { FileTable } from '../files/file_table.js';
 import { canBlock, isNode, processors } from '../platform/environment.js';
 import { Pledge, nodeThread, unwatchRealms, watchRealms } from '../platform/realm_watch.js';
 import {
@@ -51,13 +52,16 @@ export class ThreadInstance {
   readonly backend: WasmBackend;
   /** Every word of the memory, for Atomics. */
   readonly words: Int32Array;
+  /** Of this realm, for the core. */
+  readonly files: FileTable;
   readonly #exports: ThreadExports;
   readonly #records: RealmRecords;
   readonly #place: Place;
   #pledge: Pledge | undefined;
 
-  private constructor(heap: HeapHandle, exports: ThreadExports, place: Place) {
+  private constructor(heap: HeapHandle, exports: ThreadExports, place: Place, files: FileTable) {
     this.heap = heap;
+    this.files = files;
     this.#exports = exports;
     this.#place = place;
     this.#records = new RealmRecords(heap.memory, heap.layout);
@@ -70,7 +74,8 @@ export class ThreadInstance {
   static async create(
     id: string, memory: WebAssembly.Memory, module: WebAssembly.Module,
   ): Promise<ThreadInstance> {
-    const exports = await instantiate(module, memory);
+    const files = new FileTable();
+    const exports = await instantiate(module, memory, files);
     const layout = readLayout(exports);
     const host = await nodeThread();
     const count = await processors();
@@ -78,7 +83,7 @@ export class ThreadInstance {
     const place = enter(heap, exports, new RealmRecords(memory, layout).newLife(), host);
     exports.__wasm_call_ctors();
     exports.vic_set_processors(count);
-    const instance = ThreadInstance.#make(heap, exports, place);
+    const instance = ThreadInstance.#make(heap, exports, place, files);
     instance.#watch();
     return instance;
   }
@@ -88,14 +93,15 @@ export class ThreadInstance {
    * @param parent the lockedLife of the realm of whose readers this one makes use.
    */
   static async attach(heap: HeapHandle, parent?: number): Promise<ThreadInstance> {
-    const exports = await instantiate(heap.module, heap.memory);
+    const files = new FileTable();
+    const exports = await instantiate(heap.module, heap.memory, files);
     const thread = await nodeThread();
     const life = new RealmRecords(heap.memory, heap.layout).newLife();
     const pledge = await Pledge.give({ heap: heap.id, life }, heap.host,
       parent === undefined ? undefined : { heap: heap.id, life: parent });
     try {
       const place = enter(heap, exports, life, thread);
-      const instance = ThreadInstance.#make(heap, exports, place);
+      const instance = ThreadInstance.#make(heap, exports, place, files);
       instance.#pledge = pledge;
       pledge.tell();
       if (isNode()) instance.#watch();
@@ -106,9 +112,11 @@ export class ThreadInstance {
     }
   }
 
-  static #make(heap: HeapHandle, exports: ThreadExports, place: Place): ThreadInstance {
+  static #make(
+    heap: HeapHandle, exports: ThreadExports, place: Place, files: FileTable,
+  ): ThreadInstance {
     try {
-      return new ThreadInstance(heap, exports, place);
+      return new ThreadInstance(heap, exports, place, files);
     } catch (error) {
       leave(heap, exports, place);
       throw error;
@@ -127,6 +135,7 @@ export class ThreadInstance {
 
   /** Gives the stack back. The realm's last call into this instance. */
   leave(): void {
+    this.files.close();
     this.backend.dispose();
     if (this.#pledge) unwatchRealms(this.heap.id, this);
     leave(this.heap, this.#exports, this.#place);
@@ -160,11 +169,14 @@ function stopAt(name: string): () => never {
   };
 }
 
-function imports(module: WebAssembly.Module, memory: WebAssembly.Memory): WebAssembly.Imports {
+function imports(
+  module: WebAssembly.Module, memory: WebAssembly.Memory, files: FileTable,
+): WebAssembly.Imports {
   const provided: Record<string, WebAssembly.ExportValue> = {
     memory,
     emscripten_get_now: () => performance.now(),
     emscripten_resize_heap: () => 0,
+    ...files.functions(() => memory.buffer),
   };
   const result: Record<string, Record<string, WebAssembly.ImportValue>> = {};
   for (const { module: space, name, kind } of WebAssembly.Module.imports(module)) {
@@ -176,11 +188,11 @@ function imports(module: WebAssembly.Module, memory: WebAssembly.Memory): WebAss
 }
 
 async function instantiate(
-  module: WebAssembly.Module, memory: WebAssembly.Memory,
+  module: WebAssembly.Module, memory: WebAssembly.Memory, files: FileTable,
 ): Promise<ThreadExports> {
   let exports: WebAssembly.Exports;
   try {
-    ({ exports } = await WebAssembly.instantiate(module, imports(module, memory)));
+    ({ exports } = await WebAssembly.instantiate(module, imports(module, memory, files)));
   } catch (cause) {
     throw new VicinalError(
       'VERSION', 'the WebAssembly module does not fit this package', { cause });

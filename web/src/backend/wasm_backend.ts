@@ -13,10 +13,10 @@ import { kMetrics, type IndexShape } from '../index_options.js';
 import type { StringIds } from '../string_ids.js';
 import type { SearchRequest } from '../search_options.js';
 import {
-  checkAbi, kLoad, kMessage, kMessageKinds, kOptions, kReader, kSave, kStats, kStatus,
+  checkAbi, kFile, kFlush, kLoad, kMessage, kMessageKinds, kOptions, kReader, kSave, kStats, kStatus,
 } from './blocks.js';
 import type {
-  CoreBackend, CoreStats, FileSlice, Handle, LoadedIndex, MessageKind, MessageOutcome,
+  CoreBackend, CoreStats, FileSlice, Flushed, Handle, LoadedIndex, MessageKind, MessageOutcome,
 } from './core_backend.js';
 import type { CoreExports, ThreadExports } from './core_exports.js';
 
@@ -26,6 +26,8 @@ const kBusy = 9;
 const kBatchWordsKept = 2 ** 18;
 /** The scratch block holds an options block or a stats block, and behind it a status block. */
 const kScratchStatus = 192;
+/** Behind an options block. */
+const kScratchFile = 64;
 const kScratchBytes = 256;
 
 export class WasmBackend implements CoreBackend {
@@ -67,12 +69,7 @@ export class WasmBackend implements CoreBackend {
 
   createIndex(shape: IndexShape, memoryBytesMax: number): Handle {
     const at = this.#putBudget(memoryBytesMax);
-    this.#set(at + kOptions.dim, shape.dim);
-    this.#set(at + kOptions.metric, kMetrics.indexOf(shape.metric));
-    this.#set(at + kOptions.bits, shape.bits);
-    this.#set(at + kOptions.seed, Number(shape.seed & 0xffff_ffffn));
-    this.#set(at + kOptions.seed + 4, Number(shape.seed >> 32n));
-    this.#set(at + kOptions.ids, shape.ids === 'string' ? 1 : 0);
+    this.#putShape(at, shape);
     return this.#made(this.#core.vic_index_create(at, at + kScratchStatus));
   }
 
@@ -353,20 +350,65 @@ export class WasmBackend implements CoreBackend {
   }
 
   finishLoad(load: Handle): LoadedIndex {
-    const index = this.#core.vic_load_finish(load) >>> 0;
-    if (index === 0) throw statusError(this.#status(load + kLoad.status));
+    return this.#loaded(this.#core.vic_load_finish(load), load, kLoad);
+  }
+
+  /** An index from a file, which a block describes, or the error that is in there. */
+  #loaded(result: number, at: number, block: typeof kLoad | typeof kFile): LoadedIndex {
+    const index = result >>> 0;
+    if (index === 0) throw statusError(this.#status(at + block.status));
     this.#look();
     const shape = {
-      dim: this.#get(load + kLoad.dim),
-      metric: kMetrics[this.#get(load + kLoad.metric)]!,
-      bits: this.#get(load + kLoad.bits),
-      seed: this.#bigint(load + kLoad.seed),
+      dim: this.#get(at + block.dim),
+      metric: kMetrics[this.#get(at + block.metric)]!,
+      bits: this.#get(at + block.bits),
+      seed: this.#bigint(at + block.seed),
     };
-    return { index, shape, largestId: this.#bigint(load + kLoad.largestId) };
+    return { index, shape, largestId: this.#bigint(at + block.largestId) };
   }
 
   releaseLoad(load: Handle): void {
     this.#core.vic_load_release(load);
+  }
+
+  openFile(
+    path: string, create: IndexShape | undefined, memoryBytesMax: number, readOnly: boolean,
+  ): LoadedIndex {
+    const text = new TextEncoder().encode(path);
+    const name = this.allocate(Math.max(text.length, 1));
+    try {
+      this.#bytes.set(text, name);
+      const at = this.#putBudget(memoryBytesMax);
+      if (create) this.#putShape(at, create);
+      const file = at + kScratchFile;
+      return this.#loaded(this.#core.vic_file_open(
+        at, create ? 1 : 0, readOnly ? 1 : 0, name, text.length, file), file, kFile);
+    } finally {
+      this.release(name);
+    }
+  }
+
+  askFlush(index: Handle): number {
+    return this.#made(this.#core.vic_index_ask_flush(index, this.#scratch + kScratchStatus));
+  }
+
+  serveFlush(index: Handle): Flushed | undefined {
+    const at = this.#scratch + kScratchFile;
+    const asks = this.#core.vic_index_serve_flush(index, at) >>> 0;
+    return asks === 0 ? undefined : { asks, status: this.#status(at + kFlush.status) };
+  }
+
+  closeFile(index: Handle): void {
+    this.#core.vic_index_close_file(index);
+  }
+
+  #putShape(at: number, shape: IndexShape): void {
+    this.#set(at + kOptions.dim, shape.dim);
+    this.#set(at + kOptions.metric, kMetrics.indexOf(shape.metric));
+    this.#set(at + kOptions.bits, shape.bits);
+    this.#set(at + kOptions.seed, Number(shape.seed & 0xffff_ffffn));
+    this.#set(at + kOptions.seed + 4, Number(shape.seed >> 32n));
+    this.#set(at + kOptions.ids, shape.ids === 'string' ? 1 : 0);
   }
 
   /** A budget in an options block that is else empty: its address. */

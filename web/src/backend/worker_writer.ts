@@ -19,8 +19,8 @@ import { lockReleased } from '../platform/realm_watch.js';
 import { within } from '../platform/within.js';
 import { VicinalError, abortable, messageOf } from '../errors.js';
 import type { LoadOptions } from '../types.js';
-import type { Handle } from './core_backend.js';
-import type { Applier, ApplierEvents } from './home.js';
+import type { Handle, LoadedIndex } from './core_backend.js';
+import type { Applier, ApplierEvents, FileRequest, Waiting } from './home.js';
 import type { ThreadInstance } from './thread_instance.js';
 
 const kControlBytes = 64;
@@ -39,12 +39,14 @@ interface Post {
 
 export class WorkerWriter implements Applier {
   readonly #instance: ThreadInstance;
-  readonly #index: Handle;
   readonly #events: ApplierEvents;
-  readonly #doorbell: number;
   readonly #control: number;
+  readonly #file: FileRequest | undefined;
+  /** 0 until its file was opened. */
+  #index: Handle;
+  #loaded: LoadedIndex | undefined;
   #post!: Post;
-  #busy = false;
+  readonly #busy = new Set<Waiting>();
   #stopped: ((stopped: boolean) => void) | undefined;
   /** Of a worker that died, by another. */
   #replacement: Promise<void> | undefined;
@@ -52,11 +54,13 @@ export class WorkerWriter implements Applier {
   #deaths = 0;
   #ended = false;
 
-  private constructor(instance: ThreadInstance, index: Handle, events: ApplierEvents) {
+  private constructor(
+    instance: ThreadInstance, index: Handle, events: ApplierEvents, file: FileRequest | undefined,
+  ) {
     this.#instance = instance;
     this.#index = index;
     this.#events = events;
-    this.#doorbell = instance.backend.doorbell(index);
+    this.#file = file;
     this.#control = instance.backend.allocate(kControlBytes);
   }
 
@@ -65,24 +69,39 @@ export class WorkerWriter implements Applier {
     instance: ThreadInstance, index: Handle, worker: LoadOptions['worker'], events: ApplierEvents,
     signal: AbortSignal | undefined,
   ): Promise<WorkerWriter> {
+    const writer = new WorkerWriter(instance, index, events, undefined);
+    await writer.#begin(worker, signal);
+    return writer;
+  }
+
+  /** The same of an index that the worker opens; see Home.startFileWriter. */
+  static async startWithFile(
+    instance: ThreadInstance, file: FileRequest, worker: LoadOptions['worker'],
+    events: ApplierEvents, signal: AbortSignal | undefined,
+  ): Promise<{ applier: WorkerWriter; loaded: LoadedIndex }> {
+    const writer = new WorkerWriter(instance, 0, events, file);
+    await writer.#begin(worker, signal);
+    return { applier: writer, loaded: writer.#loaded! };
+  }
+
+  async #begin(worker: LoadOptions['worker'], signal: AbortSignal | undefined): Promise<void> {
     const script = workerAddress(worker);
-    const writer = new WorkerWriter(instance, index, events);
     try {
-      writer.#follow(await writer.#start(worker, script, signal), script);
+      this.#follow(await this.#start(worker, script, signal), script);
     } catch (error) {
-      writer.#ended = true;
+      this.#ended = true;
       throw error;
     }
-    return writer;
   }
 
   submitted(): void { /* the submit has rung the doorbell */ }
 
-  setBusy(busy: boolean): void {
-    if (busy === this.#busy) return;
-    this.#busy = busy;
-    if (busy) this.#post.port.hold();
-    else this.#post.port.free();
+  setBusy(busy: boolean, waiting: Waiting = 'for writes'): void {
+    const before = this.#busy.size;
+    if (busy) this.#busy.add(waiting);
+    else this.#busy.delete(waiting);
+    if (before === 0 && this.#busy.size > 0) this.#post.port.hold();
+    if (before > 0 && this.#busy.size === 0) this.#post.port.free();
   }
 
   async stop(): Promise<void> {
@@ -109,12 +128,8 @@ export class WorkerWriter implements Applier {
   async #start(
     worker: LoadOptions['worker'], script: URL | undefined, signal: AbortSignal | undefined,
   ): Promise<Post> {
-    let resolveReady!: () => void;
-    let rejectReady!: (error: VicinalError) => void;
-    const ready = new Promise<void>((resolve, reject) => {
-      resolveReady = resolve;
-      rejectReady = reject;
-    });
+    const ready = deferred();
+    const opened = deferred();
     let post: Post | undefined;
     const port = await openWorker(worker, {
       onMessage: (message) => {
@@ -122,17 +137,26 @@ export class WorkerWriter implements Applier {
         const event = message as FromWorker;
         if (event.vicinal === 'ready' && post) {
           post.life = event.life;
-          resolveReady();
+          ready.resolve();
+        }
+        if (event.vicinal === 'reading') this.#events.onRead?.(event.bytes);
+        if (event.vicinal === 'opened') {
+          this.#loaded = event.loaded;
+          this.#index = event.loaded.index;
+          opened.resolve();
         }
         if (event.vicinal === 'died') {
-          end(new VicinalError(event.code, `the writer has stopped: ${event.message}`));
+          const opening = this.#file && this.#index === 0;
+          end(new VicinalError(
+            event.code, opening ? event.message : `the writer has stopped: ${event.message}`));
         }
         if (post) this.#message(post, event);
       },
       onEnd: (error) => end(error),
     });
     const end = (error: VicinalError): void => {
-      rejectReady(error);
+      ready.reject(error);
+      opened.reject(error);
       if (!post) return;
       post.over ??= error;
       this.#end(post, script);
@@ -140,20 +164,25 @@ export class WorkerWriter implements Applier {
     post = { port, life: undefined, over: undefined };
     port.hold();
     try {
-      const answer = within(ready, kStartMs, () => {
+      const answer = within(ready.promise, kStartMs, () => {
         throw new VicinalError('IO', `the writer's worker gave no answer in ${kStartMs} ms`);
       });
       answer.catch(() => undefined);  // when the post throws, nobody waits for it
       const message: ToWorker = {
-        vicinal: 'write', heap: this.#instance.heap, index: this.#index,
-        doorbell: this.#doorbell, control: this.#control,
+        vicinal: 'write', heap: this.#instance.heap, index: this.#index, control: this.#control,
+        file: this.#file,
       };
       port.post(message);
       await abortable(answer, signal);
+      if (this.#file && this.#index === 0) await abortable(opened.promise, signal);
     } catch (error) {
       // One that comes late leaves at once. Its control word stays: it may look there at any time.
       if (!this.#replacement) this.#tellToStop();
-      resolveReady();  // ends the wait
+      ready.resolve();  // ends the wait
+      // What was read of the file goes when it hears of that.
+      const reading = this.#file !== undefined && !post.over;
+      if (reading) await within(opened.promise.catch(() => undefined), kStopMs, () => undefined);
+      if (this.#loaded) this.#instance.backend.releaseIndex(this.#loaded.index);
       await port.terminate();
       throw error;
     } finally {
@@ -165,7 +194,7 @@ export class WorkerWriter implements Applier {
   /** It is the writer now. */
   #follow(post: Post, script: URL | undefined): void {
     this.#post = post;
-    if (this.#busy) post.port.hold();
+    if (this.#busy.size > 0) post.port.hold();
     const { life } = post;
     if (life !== undefined) {
       // A browser tells nobody of a worker that somebody else ended, but grants its lock.
@@ -180,13 +209,19 @@ export class WorkerWriter implements Applier {
   #tellToStop(): void {
     const { words } = this.#instance;
     Atomics.store(words, this.#control >>> 2, 1);
+    if (this.#index === 0) return;  // it looks while it opens
+    const doorbell = this.#instance.backend.doorbell(this.#index) >>> 2;
     // As the core rings: first the word changes, then whoever sleeps on its old value is woken.
-    Atomics.add(words, this.#doorbell >>> 2, 1);
-    Atomics.notify(words, this.#doorbell >>> 2);
+    Atomics.add(words, doorbell, 1);
+    Atomics.notify(words, doorbell);
   }
 
   #message(post: Post, event: FromWorker): void {
     if (event.vicinal === 'applied') this.#settle();
+    if (event.vicinal === 'flushed') {
+      const { asks, error } = event;
+      this.#events.onFlushed?.(asks, error && new VicinalError(error.code, error.message));
+    }
     if (post !== this.#post) return;  // I2
     if (event.vicinal === 'stopped') this.#stopped?.(true);
   }
@@ -218,6 +253,7 @@ export class WorkerWriter implements Applier {
         this.#replacement = undefined;
         this.#settle();  // whatever the dead one did not tell
         this.#follow(post, script);
+        this.#events.onReplaced?.();
         return;
       } catch (cause) {
         last = cause instanceof VicinalError ? cause : new VicinalError('IO', messageOf(cause));
@@ -230,6 +266,23 @@ export class WorkerWriter implements Applier {
     this.#events.onApplied();
     this.#events.onDeath(last);
   }
+}
+
+interface Deferred {
+  readonly promise: Promise<void>;
+  resolve(): void;
+  reject(error: VicinalError): void;
+}
+
+function deferred(): Deferred {
+  let resolve!: () => void;
+  let reject!: (error: VicinalError) => void;
+  const promise = new Promise<void>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  promise.catch(() => undefined);  // nobody may wait for it
+  return { promise, resolve, reject };
 }
 
 /** Whether the worker runs no more; false where nobody can ever tell. */

@@ -19,12 +19,12 @@ export function isFileHandle(value: unknown): value is FileSystemFileHandle {
     && typeof handle.getFile === 'function';
 }
 
-function isMissing(error: unknown): boolean {
+export function isMissing(error: unknown): boolean {
   return (error as { name?: unknown } | null)?.name === 'NotFoundError';
 }
 
 /** BAD_OPTION for no name. Of directories only those are there that `make` makes. */
-async function findOpfs(address: string, make: boolean): Promise<OpfsFile> {
+export async function findOpfs(address: string, make: boolean): Promise<OpfsFile> {
   const storage = (globalThis.navigator as Navigator | undefined)?.storage as
     Partial<StorageManager> | undefined;
   if (typeof storage?.getDirectory !== 'function') {

@@ -5,6 +5,7 @@ import type { IdKind } from '../id_codec.js';
 import { yieldToLoop } from '../platform/environment.js';
 import type { LoadOptions } from '../types.js';
 import type { ByteSource } from './byte_source.js';
+import { checkLargestId } from './open_index_file.js';
 
 const kSliceMs = 3;
 
@@ -25,10 +26,11 @@ export async function loadIndex(
   try {
     await takeAll(backend, load, source, request);
     const loaded = backend.finishLoad(load);
-    if (request.ids === 'number' && loaded.largestId > BigInt(Number.MAX_SAFE_INTEGER)) {
+    try {
+      checkLargestId(loaded, request.ids);
+    } catch (error) {
       backend.releaseIndex(loaded.index);
-      throw new VicinalError('BAD_ID', `the file has the id ${loaded.largestId}, which is no safe`
-        + " integer: open it with ids: 'bigint'");
+      throw error;
     }
     return loaded;
   } finally {

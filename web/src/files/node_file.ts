@@ -9,7 +9,7 @@ import { importNode } from '../platform/environment.js';
 import { ioError, type ByteSource } from './byte_source.js';
 import type { ByteSink } from './byte_sink.js';
 
-interface FileStat {
+export interface FileStat {
   readonly mode: number;
   readonly size: number;
   isFile(): boolean;
@@ -59,7 +59,7 @@ export async function pathOf(url: URL | string): Promise<string> {
   }
 }
 
-function checkKind(path: string, stat: FileStat): void {
+export function checkKind(path: string, stat: Pick<FileStat, 'isFile' | 'isDirectory'>): void {
   if (stat.isFile()) return;
   throw new VicinalError('IO', `${path}: is ${stat.isDirectory() ? 'a directory' : 'no file'}`);
 }

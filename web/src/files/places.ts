@@ -10,7 +10,10 @@ import type { ByteSink } from './byte_sink.js';
 import {
   blobSource, ioError, isA, isBytes, memorySource, responseSource, streamSource, type ByteSource,
 } from './byte_source.js';
+import type { FilePlace } from './index_file.js';
 import { nodeSink, nodeSource, pathOf } from './node_file.js';
+import { nodePlace } from './node_index_file.js';
+import { opfsPlace } from './opfs_index_file.js';
 
 const kMissing = [404, 410];
 const kSources = 'a path, a URL, bytes, a Blob, a Response, a stream or a file handle';
@@ -41,6 +44,16 @@ async function openNamed(
   if (!isNode()) return fetched(name, signal);
   if (/^file:/i.test(name)) return nodeSource(await pathOf(name));
   return isFetched(name) ? fetched(name, signal) : nodeSource(checkPath(name, 'source'));
+}
+
+/** The same place, as one whose file can be kept open; undefined: it cannot. BAD_OPTION, IO. */
+export async function filePlace(source: OpenSource): Promise<FilePlace | undefined> {
+  if (isFileHandle(source)) return opfsPlace(source);
+  const name = isA(source, 'URL') ? (source as URL).href : source;
+  if (typeof name !== 'string') return undefined;
+  if (name.startsWith(kOpfs)) return opfsPlace(name);
+  if (!isNode() || isFetched(name)) return undefined;
+  return nodePlace(/^file:/i.test(name) ? await pathOf(name) : checkPath(name, 'source'));
 }
 
 function isFetched(name: string): boolean {

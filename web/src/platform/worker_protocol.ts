@@ -1,13 +1,24 @@
 // What a realm and the workers that it starts say to each other.
-import type { LentRows } from '../backend/home.js';
+import type { LoadedIndex } from '../backend/core_backend.js';
+import type { FileRequest, LentRows } from '../backend/home.js';
 import type { HeapHandle } from '../backend/thread_instance.js';
 import type { CoreStatus, ErrorCode } from '../errors.js';
 import type { FoundRows } from '../hits.js';
 import type { SearchRequest } from '../search_options.js';
 
+export interface WriteJob {
+  readonly vicinal: 'write';
+  readonly heap: HeapHandle;
+  /** 0: the one that the file has. */
+  readonly index: number;
+  readonly control: number;
+  /** Of an index that lives in one. */
+  readonly file?: FileRequest | undefined;
+}
+
 export type ToWorker =
   /** Be the writer of an index until the control word is not 0. */
-  | { vicinal: 'write'; heap: HeapHandle; index: number; doorbell: number; control: number }
+  | WriteJob
   /** Help long searches of an index until the control word is not 0. */
   | { vicinal: 'help'; heap: HeapHandle; index: number; control: number }
   /** Be ready for calls with what the realm has whose lockedLife is `parent`. */
@@ -21,6 +32,12 @@ export type ToWorker =
 export type FromWorker =
   /** It has entered the memory and is at work; its lockedLife, but of a writer's. */
   | { vicinal: 'ready'; life?: number | undefined }
+  /** So much of the index's file was read. */
+  | { vicinal: 'reading'; bytes: number }
+  /** The index of the file is there: now it is its writer. */
+  | { vicinal: 'opened'; loaded: LoadedIndex }
+  /** Questions up to this number are answered: with a yes, or why not. */
+  | { vicinal: 'flushed'; asks: number; error?: { code: ErrorCode; message: string } | undefined }
   /** Messages are done. */
   | { vicinal: 'applied' }
   | { vicinal: 'found'; call: number; found: FoundRows }

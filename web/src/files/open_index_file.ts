@@ -1,0 +1,79 @@
+// From a place to an index that lives there: who decides that it is one, claims the file and has
+// the writer open it.
+import type { LoadedIndex } from '../backend/core_backend.js';
+import type { Applier, ApplierEvents, Home } from '../backend/home.js';
+import { VicinalError, abortable } from '../errors.js';
+import type { OpenPlan } from '../index_options.js';
+import { isNode } from '../platform/environment.js';
+import type { LoadOptions, OpenOptions, OpenSource } from '../types.js';
+import { isLog, type FileClaim, type FilePlace } from './index_file.js';
+import { filePlace } from './places.js';
+
+/**
+ * The place, if an index lives there or is to be made there; undefined for whatever is loaded as a
+ * whole. IO, BAD_OPTION, ABORTED.
+ */
+export async function livingPlace(
+  source: OpenSource, plan: OpenPlan, signal: AbortSignal | undefined,
+): Promise<FilePlace | undefined> {
+  const place = await filePlace(source);
+  if (!place || plan.readOnly) return undefined;
+  const head = await abortable(place.head(), signal);
+  if (head === undefined || head.length === 0) return plan.create && place;
+  return isLog(head) ? place : undefined;
+}
+
+/** Whether this home's writer could have the file: access handles are for workers. */
+export function canLiveIn(home: Home): boolean {
+  const handles = (globalThis as { FileSystemFileHandle?: { prototype: object } })
+    .FileSystemFileHandle?.prototype;
+  return isNode() || home.backend.threads
+    || (handles !== undefined && 'createSyncAccessHandle' in handles);
+}
+
+/**
+ * The index of a claimed file and its writer. Errors of the file, ABORTED; whatever onProgress
+ * throws.
+ */
+export async function openIndexFile(
+  home: Home, claim: FileClaim, plan: OpenPlan, worker: LoadOptions['worker'],
+  events: ApplierEvents, { signal, onProgress }: Pick<OpenOptions, 'signal' | 'onProgress'>,
+): Promise<{ readonly applier: Applier; readonly loaded: LoadedIndex }> {
+  const stop = new AbortController();
+  const forward = (): void => stop.abort(signal!.reason);
+  signal?.addEventListener('abort', forward, { once: true });
+  if (signal?.aborted) forward();
+  let thrown: { readonly error: unknown } | undefined;
+  const tell = (bytes: number): void => {
+    try {
+      const { bytes: totalBytes } = claim;
+      onProgress?.({ loadedBytes: Math.min(bytes, totalBytes), totalBytes });
+    } catch (error) {
+      thrown ??= { error };
+      stop.abort();
+    }
+  };
+  try {
+    const opened = await home.startFileWriter({
+      spec: claim.spec, create: claim.bytes === 0 ? plan.create : undefined,
+      maxBytes: plan.maxBytes,
+    }, worker, { ...events, onRead: tell }, stop.signal);
+    tell(claim.bytes);
+    if (!thrown) return opened;
+    await opened.applier.stop();
+    home.backend.releaseIndex(opened.loaded.index);
+    throw thrown.error;
+  } catch (error) {
+    if (thrown) throw thrown.error;
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', forward);
+  }
+}
+
+/** BAD_ID where an id is none of this kind. */
+export function checkLargestId({ largestId }: LoadedIndex, ids: OpenPlan['ids']): void {
+  if (ids !== 'number' || largestId <= BigInt(Number.MAX_SAFE_INTEGER)) return;
+  throw new VicinalError('BAD_ID', `the file has the id ${largestId}, which is no safe integer:`
+    + " open it with ids: 'bigint'");
+}

@@ -1,0 +1,167 @@
+// Files of the origin's private file system that an index lives in.
+//
+// A Web Lock, named by the file, elects who writes; it ends with the page or worker that holds it.
+// The writer's worker opens the file by an access handle of its own, of which there can be one:
+// where a worker was terminated its handle stays for about two seconds, in which it may still
+// write, and so the next one waits for it.
+//
+// I1: who holds the lock and waits kHandleMs in vain gives up: somebody else has the file without
+//     the lock.
+import { VicinalError } from '../errors.js';
+import type { SaveTarget } from '../types.js';
+import { findOpfs, handleSource, isFileHandle, isMissing, kOpfs } from './browser_file.js';
+import { ioError } from './byte_source.js';
+import type { FileTable } from './file_table.js';
+import type { FileClaim, FilePlace } from './index_file.js';
+
+/** What the library of the DOM has no types for in windows. */
+interface SyncAccessHandle {
+  getSize(): number;
+  read(to: Uint8Array, options: { at: number }): number;
+  write(from: Uint8Array, options: { at: number }): number;
+  flush(): void;
+  truncate(bytes: number): void;
+  close(): void;
+}
+
+type WithHandles = FileSystemFileHandle & {
+  createSyncAccessHandle?(): Promise<SyncAccessHandle>;
+};
+
+const kHandleMs = 10_000;
+const kRetryMs = 50;
+
+/** The lock's name: the path in the origin's private file system. */
+export function lockName(path: string): string {
+  return `vicinal file ${path}`;
+}
+
+/** Undefined where this realm cannot keep such a file open. */
+export async function opfsPlace(
+  source: string | FileSystemFileHandle,
+): Promise<FilePlace | undefined> {
+  const locks = globalThis.navigator?.locks as LockManager | undefined;
+  const handles = (globalThis as { FileSystemFileHandle?: { prototype: object } })
+    .FileSystemFileHandle?.prototype;
+  // Only workers see the method, but where there is none in windows there is the class.
+  if (!locks || !handles) return undefined;
+  const path = typeof source === 'string' ? source : await pathOf(source);
+  if (path === undefined) return undefined;
+  return {
+    async head() {
+      const handle = typeof source === 'string' ? await find(source, false) : source;
+      const bytes = handle && await handleSource(handle, false);
+      return bytes && (await bytes.next() ?? new Uint8Array(0));
+    },
+    claim: (create) => claim(locks, path, source, create),
+  };
+}
+
+/** 'opfs:NAME' of a handle; undefined for a file that is elsewhere. */
+async function pathOf(handle: FileSystemFileHandle): Promise<string | undefined> {
+  try {
+    const root = await navigator.storage.getDirectory();
+    const names = await root.resolve(handle);
+    return names ? kOpfs + names.join('/') : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function find(path: string, make: boolean): Promise<FileSystemFileHandle | undefined> {
+  try {
+    const { directory, name } = await findOpfs(path, make);
+    return await directory.getFileHandle(name, { create: make });
+  } catch (error) {
+    if (!make && isMissing(error)) return undefined;
+    throw error instanceof VicinalError ? error : ioError(path, error);
+  }
+}
+
+async function claim(
+  locks: LockManager, path: string, source: string | FileSystemFileHandle, create: boolean,
+): Promise<FileClaim> {
+  const unlock = await hold(locks, lockName(path));
+  if (!unlock) throw await busy(locks, path);
+  try {
+    const had = await find(path, false);
+    const handle = typeof source === 'string' ? await find(source, create) : source;
+    if (!handle) throw new VicinalError('IO', `${path}: there is no such file`);
+    const bytes = (await handle.getFile()).size;
+    return {
+      spec: { kind: 'opfs', path, handle },
+      bytes,
+      isAt: async (target: SaveTarget) => target === path
+        || isFileHandle(target) && await handle.isSameEntry(target),
+      async release(unmade: boolean) {
+        try {
+          if (unmade && !had && (await handle.getFile()).size === 0) await remove(path);
+        } finally {
+          unlock();
+        }
+      },
+    };
+  } catch (error) {
+    unlock();
+    throw error instanceof VicinalError ? error : ioError(path, error);
+  }
+}
+
+async function remove(path: string): Promise<void> {
+  const { directory, name } = await findOpfs(path, false);
+  await directory.removeEntry(name).catch(() => undefined);
+}
+
+/** Holds the lock until what it returns is called; undefined: somebody else has it. */
+function hold(locks: LockManager, name: string): Promise<(() => void) | undefined> {
+  return new Promise((resolve, reject) => {
+    locks.request(name, { ifAvailable: true }, (lock) => {
+      if (!lock) return resolve(undefined);
+      return new Promise<void>((end) => resolve(end));
+    }).catch(reject);
+  });
+}
+
+async function busy(locks: LockManager, path: string): Promise<VicinalError> {
+  const { held } = await locks.query();
+  const holder = held?.find(({ name }) => name === lockName(path))?.clientId;
+  return new VicinalError('BUSY', `${path}: another tab or worker`
+    + `${holder ? ` (client ${holder})` : ''} has the file open for writing`);
+}
+
+/** By a worker: the file under that path, as soon as nobody else has it. IO, UNSUPPORTED. */
+export async function addOpfsFile(
+  table: FileTable, path: string, handle: FileSystemFileHandle,
+): Promise<void> {
+  const file = await accessHandle(path, handle);
+  table.add(path, {
+    size: () => file.getSize(),
+    read: (to, position) => file.read(to, { at: position }),
+    write: (from, position) => file.write(from, { at: position }),
+    sync: () => file.flush(),
+    truncate: (bytes) => file.truncate(bytes),
+    close: () => file.close(),
+  });
+}
+
+async function accessHandle(
+  path: string, handle: FileSystemFileHandle,
+): Promise<SyncAccessHandle> {
+  const { createSyncAccessHandle: make } = handle as WithHandles;
+  if (!make) {
+    throw new VicinalError('UNSUPPORTED', `${path}: this browser has no sync access handles`);
+  }
+  const deadline = performance.now() + kHandleMs;
+  for (;;) {
+    try {
+      return await make.call(handle);
+    } catch (error) {
+      const taken = (error as { name?: unknown }).name === 'NoModificationAllowedError';
+      if (!taken) throw ioError(path, error);
+      if (performance.now() >= deadline) {
+        throw new VicinalError('BUSY', `${path}: somebody else has the file open`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, kRetryMs));
+    }
+  }
+}
