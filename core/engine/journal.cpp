@@ -86,14 +86,9 @@ bool Journal::try_take() noexcept {
 bool Journal::take() noexcept {
   for (;;) {
     const std::uint32_t seen = left_.prepare();
-<<<<<<< HEAD
-    if (token_.try_acquire()) return;
-    left_.wait(seen, kLeaveUsMax);
-=======
     if (try_take()) return true;
     if (!platform::may_wait()) return false;
-    left_.wait(seen, kWaitUsMax);
->>>>>>> 3d5c845 (wip)
+    left_.wait(seen, kLeaveUsMax);
   }
 }
 

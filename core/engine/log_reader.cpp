@@ -422,6 +422,16 @@ LogReader::FileSegment* LogReader::mutable_segment(std::uint32_t number) noexcep
   return reinterpret_cast<FileSegment*>(segments_.data()) + number;
 }
 
+std::uint64_t LogReader::slab_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  const auto count = static_cast<std::uint32_t>(segments_.size() / sizeof(FileSegment));
+  for (std::uint32_t number = 0; number < count; ++number) {
+    const FileSegment* at = segment(number);
+    if (at != nullptr) bytes += at->extent.slab_bytes;
+  }
+  return bytes;
+}
+
 const LogReader::FileSegment* LogReader::segment(std::uint32_t number) const noexcept {
   if (number >= segments_.size() / sizeof(FileSegment)) return nullptr;
   const auto* found = reinterpret_cast<const FileSegment*>(segments_.data()) + number;

@@ -105,6 +105,8 @@ class LogReader {
   [[nodiscard]] std::uint64_t position(std::size_t index) const noexcept;
   // Valid until the next call. IO, FULL; CORRUPT where the file has changed.
   [[nodiscard]] Result<Record> record(std::size_t index) noexcept;
+  // Of all segments in the end: what they take in memory where they are not mapped, at least.
+  [[nodiscard]] std::uint64_t slab_bytes() const noexcept;
   // What is at a number in the end; null: nothing.
   [[nodiscard]] const FileSegment* segment(std::uint32_t number) const noexcept;
   // An extent by its place. CORRUPT, IO.

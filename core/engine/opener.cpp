@@ -176,6 +176,11 @@ Result<std::shared_ptr<Core>> Opener::run() noexcept {
   if (!core.ok()) return core.code() == Code::bad_option ? Status(Code::corrupt) : core.status();
   Status found = reader_.find_end();
   if (found.ok()) found = reader_.check_extents();
+  const std::uint64_t most = options_.memory_bytes_max;
+  if (found.ok() && most != 0 && (!options_.mapped || options_.detached) &&
+      reader_.slab_bytes() > most) {
+    found = Status(Code::full, reader_.slab_bytes(), most);  // before it is read
+  }
   if (found.ok()) found = (*core)->restore(reader_.sequence(), *this, !options_.read_only);
   if (!found.ok()) return found;
   return core;

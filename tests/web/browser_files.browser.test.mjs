@@ -49,22 +49,35 @@ test('a file handle is written and opened', async () => {
   expect((await errorOf(() => open(handle))).code).toBe('CORRUPT');
   const fresh = await open(handle, { ...load, create: { dim: 5 } });
   expect([fresh.dim, fresh.size]).toEqual([5, 0]);
+  expect((await errorOf(() => index.save(handle))).code, 'an index lives there').toBe('IO');
+  await fresh.close();
   const done = [];
   await index.save(handle, { onProgress: (at) => done.push(at) });
   expect(done.at(-1)).toEqual({ done: bytes.length, total: bytes.length });
-  expect((await open(handle, { ...load, create: { dim: 5 } })).dim).toBe(24);
+  const again = await open(handle, { ...load, create: { dim: 5 } });
+  expect(again.dim).toBe(24);
+  await again.close();
   await root.removeEntry('handle.vic');
   expect((await errorOf(() => open(handle))).code).toBe('IO');
-  expect((await open(handle, { ...load, create: { dim: 5 } })).dim).toBe(5);
+  const made = await open(handle, { ...load, create: { dim: 5 } });
+  expect(made.dim).toBe(5);
+  await made.close();
 });
 
-test('create begins a file that opfs does not have, without making it', async () => {
+test('create makes a file that opfs does not have, and folders on its way', async () => {
   for (const name of ['opfs:new.vic', 'opfs:none/new.vic']) {
     expect((await errorOf(() => open(name))).code).toBe('IO');
+    const thrown = new Error('mine');
+    expect(await errorOf(() => open(name, {
+      ...load, create: { dim: 3 }, onProgress() { throw thrown; },
+    }))).toBe(thrown);
+    expect((await errorOf(() => open(name))).code, 'it is gone again').toBe('IO');
     const index = await open(name, { ...load, create: { dim: 3 } });
-    expect(index.size).toBe(0);
+    await index.add([1], [[1, 2, 3]]);
+    await index.close();
+    expect((await open(name, { ...load, readOnly: true })).size).toBe(1);
   }
-  expect(await names()).toEqual([]);
+  expect(await names()).toEqual(['new.vic', 'none']);
 });
 
 test('a save that is stopped or fails leaves what was there', async () => {

@@ -98,12 +98,15 @@ export type OpenSource =
 export type SaveTarget = string | URL | FileSystemFileHandle;
 
 export interface OpenOptions extends LoadOptions {
-  /** Default false. true: every write is READ_ONLY, and no worker is started for writes. */
+  /**
+   * Default false. true: every write is READ_ONLY, and no worker is started for writes: a copy in
+   * memory of what the file has now, whoever writes to it.
+   */
   readOnly?: boolean;
   /**
    * For a path, an address or a file handle: the index to begin with when there is no such file
-   * yet. It is empty, and the file is made by `save`. Without effect where there is one, whose
-   * `dim`, `metric`, `bits` and `seed` hold.
+   * yet, or an empty one. The file is made at once where the index can live in it, else by `save`.
+   * Without effect where there is one, whose `dim`, `metric`, `bits` and `seed` hold.
    */
   create?: IndexOptions;
   /**
@@ -130,7 +133,11 @@ export interface SaveOptions {
 export interface WriteOptions {
   /** Stops the write as long as it is not committed: ABORTED, nothing changed but see `atomic`. */
   signal?: AbortSignal;
-  /** Default false; true is UNSUPPORTED for an index that lives in memory only. */
+  /**
+   * Default false. true: the promise resolves when the write survives a loss of power; rejects with
+   * IO, READ_ONLY or FULL as `flush`, though the write is visible then. UNSUPPORTED for an index
+   * that does not live in a file.
+   */
   durable?: boolean;
   /**
    * Default true. false: an add, upsert or remove of more than 4 MiB of coordinates or 262,144 ids

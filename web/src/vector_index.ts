@@ -99,12 +99,12 @@ export class VectorIndex extends IndexReader {
    * else an address to fetch; 'opfs:NAME' is a file of the origin's private file system.
    *
    * What such a place holds, or with `create` is to hold, is an index that lives there: every write
-   * goes to the file as well. It is there for whoever opens the file later when its promise
-   * resolves, and survives a loss of power with `durable` or after `flush`. One writes at a time.
-   * With `readOnly`, and whatever else is opened (bytes, a Blob, a Response, a stream, an address, a
-   * handle of a file elsewhere, a file of format 1 or 2), the index is a copy in memory: the file is
-   * not kept open, and nothing is written to it but by `save`. Bytes in memory that change before
-   * the promise is settled are CORRUPT. Options of the index come from the file.
+   * goes to the file as well. It is there for whoever opens the file later, and survives a loss of
+   * power with `durable` or after `flush`. One writes at a time. With `readOnly`, and whatever else
+   * is opened (bytes, a Blob, a Response, a stream, an address, a handle of a file elsewhere, a
+   * file of format 1 or 2), the index is a copy in memory: the file is not kept open, and nothing
+   * is written to it but by `save`. Bytes in memory that change before the promise is settled are
+   * CORRUPT. Options of the index come from the file.
    * @returns a promise that rejects, nothing made, with CORRUPT, VERSION (a newer format), FULL
    *   (`maxBytes`, or no room for the file), BUSY (naming who writes to it), IO (no such file,
    *   unreadable, a stream that failed, and as `create`), BAD_ID (see `ids`), BAD_OPTION,
@@ -478,7 +478,8 @@ function checkWriteOptions(options: WriteOptions, lives: boolean): CheckedOption
   if (typeof atomic !== 'boolean') throw badOption('atomic', atomic, 'a boolean');
   if (durable && !lives) throw unsupported('durable: true for an index in memory');
   return {
-    atomic, durable, signal, onProgress: onProgress && ((progress) => onProgress.call(options, progress)),
+    atomic, durable, signal,
+    onProgress: onProgress && ((progress) => onProgress.call(options, progress)),
   };
 }
 

@@ -9,14 +9,13 @@ import { ThreadInstance } from './backend/thread_instance.js';
 import { VicinalError, messageOf } from './errors.js';
 import { fileError, flushError } from './files/file_errors.js';
 import { addFile } from './files/index_file.js';
+import { kTellBytes } from './files/open_index_file.js';
 import { importNode, isNode } from './platform/environment.js';
 import { isOurs, type FromWorker, type ToWorker } from './platform/worker_protocol.js';
 
 const kBatchUs = 1000;
 /** A wake-up cannot be lost; this bounds what a mistake in that claim would cost. */
 const kSleepMs = 1000;
-/** Bytes of a file between two words of it. */
-const kTellBytes = 2 ** 20;
 
 type Post = (message: FromWorker) => void;
 type Message<Kind> = Extract<ToWorker, { vicinal: Kind }>;

@@ -481,11 +481,11 @@ class Index {
   // nothing to do; else how many writes it completed, or 1 for a slice.
   std::uint32_t pump(std::uint64_t budget_us);
   // Of an index in a file, for threads that may not wait for a disk: asks whoever pumps to make
-  // certain what has been written by now, as `flush`; the question's number. UNSUPPORTED, READ_ONLY,
-  // CLOSED.
+  // certain what has been written by now, as `flush`; the question's number. UNSUPPORTED,
+  // READ_ONLY, CLOSED.
   Result<std::uint32_t> ask_flush();
-  // By whoever pumps, and may wait, after a pump that returned 0. What became of the questions up to
-  // `asks`, or of none: 0.
+  // By whoever pumps, and may wait, after a pump that returned 0. What became of the questions up
+  // to `asks`, or of none: 0.
   struct Flushed {
     std::uint32_t asks = 0;
     std::uint64_t sequence = 0;  // certain, as far as is known

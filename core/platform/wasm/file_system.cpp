@@ -199,7 +199,10 @@ class LoaderFiles final : public FileSystem {
   Result<std::unique_ptr<File>> open(const char* path, Access access) noexcept override {
     return open_in(path, access, access == Access::write ? Open::write : Open::read);
   }
+  // Nothing here can take the place of a file that has something in it.
   Result<TemporaryFile> create_beside(const char* path) noexcept override {
+    const auto how = static_cast<std::uint32_t>(Open::read);
+    if (vicinal_file_open(path, length_of(path), how) >= 0) return Status(Code::unsupported);
     TemporaryFile beginning{std::unique_ptr<File>(new (std::nothrow) Beginning), nullptr,
                             copy_of(path)};
     if (beginning.file == nullptr || beginning.target == nullptr) return Status(Code::full);

@@ -174,9 +174,9 @@ describe('paths', () => {
     const file = folder().file('new.vic');
     const options = { ...load, create: { dim: 3, metric: 'l2', ids: 'bigint' } };
     const index = await open(file, options);
-    expect([index.dim, index.size, fs.existsSync(file)]).toEqual([3, 0, false]);
+    expect([index.dim, index.size, fs.existsSync(file)]).toEqual([3, 0, true]);
     await index.add([2n ** 60n], [[1, 2, 3]]);
-    await index.save(file);
+    await index.close();
     const again = await open(file, { ...options, create: { dim: 7, ids: 'bigint' } });
     expect([again.dim, again.metric, again.size]).toEqual([3, 'l2', 1]);
     expect(again.search([1, 2, 3]).ids[0]).toBe(2n ** 60n);

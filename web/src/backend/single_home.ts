@@ -87,7 +87,8 @@ export class SingleHome implements Home {
       };
       const { path } = spec;
       const loaded = this.backend.openFile(path, create, maxBytes, false);
-      return { applier: new InlineWriter(this.backend, loaded.index, events, { files, path }), loaded };
+      const file = { files, path };
+      return { applier: new InlineWriter(this.backend, loaded.index, events, file), loaded };
     } catch (error) {
       files.remove(spec.path);
       throw error instanceof VicinalError ? fileError(error, spec.path, files) : error;

@@ -13,7 +13,8 @@ import { kMetrics, type IndexShape } from '../index_options.js';
 import type { StringIds } from '../string_ids.js';
 import type { SearchRequest } from '../search_options.js';
 import {
-  checkAbi, kFile, kFlush, kLoad, kMessage, kMessageKinds, kOptions, kReader, kSave, kStats, kStatus,
+  checkAbi, kFile, kFlush, kLoad, kMessage, kMessageKinds, kOptions, kReader, kSave, kStats,
+  kStatus,
 } from './blocks.js';
 import type {
   CoreBackend, CoreStats, FileSlice, Flushed, Handle, LoadedIndex, MessageKind, MessageOutcome,

@@ -22,7 +22,7 @@ export interface FileClaim {
   readonly bytes: number;
   /** Whether `target` names this file. */
   isAt(target: SaveTarget): Promise<boolean>;
-  /** When nobody uses it any more. `unmade`: it is empty still, and was not there before. */
+  /** When nobody uses it any more. `unmade`: one that was made for this goes again. */
   release(unmade: boolean): Promise<void>;
 }
 

@@ -115,9 +115,7 @@ function toClaim(fs: NodeFs, path: string, fd: number, bytes: number, had: boole
       return found?.ino === held.ino && found.dev === held.dev;
     },
     async release(unmade: boolean) {
-      if (unmade && !had && Number(fs.fstatSync(fd, { bigint: true }).size) === 0) {
-        fs.unlinkSync(path);
-      }
+      if (unmade && !had && bytes === 0) fs.unlinkSync(path);
       fs.closeSync(fd);
     },
   };

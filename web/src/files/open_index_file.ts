@@ -9,6 +9,9 @@ import type { LoadOptions, OpenOptions, OpenSource } from '../types.js';
 import { isLog, type FileClaim, type FilePlace } from './index_file.js';
 import { filePlace } from './places.js';
 
+/** Bytes of a file between two words of its progress. */
+export const kTellBytes = 2 ** 20;
+
 /**
  * The place, if an index lives there or is to be made there; undefined for whatever is loaded as a
  * whole. IO, BAD_OPTION, ABORTED.
@@ -44,7 +47,10 @@ export async function openIndexFile(
   signal?.addEventListener('abort', forward, { once: true });
   if (signal?.aborted) forward();
   let thrown: { readonly error: unknown } | undefined;
+  let told = 0;
   const tell = (bytes: number): void => {
+    if (bytes - told < kTellBytes && bytes < claim.bytes) return;
+    told = bytes;
     try {
       const { bytes: totalBytes } = claim;
       onProgress?.({ loadedBytes: Math.min(bytes, totalBytes), totalBytes });

@@ -53,7 +53,7 @@ export async function opfsPlace(
       const bytes = handle && await handleSource(handle, false);
       return bytes && (await bytes.next() ?? new Uint8Array(0));
     },
-    claim: (create) => claim(locks, path, source, create),
+    claim: (create) => claim(locks, path, create),
   };
 }
 
@@ -78,14 +78,12 @@ async function find(path: string, make: boolean): Promise<FileSystemFileHandle |
   }
 }
 
-async function claim(
-  locks: LockManager, path: string, source: string | FileSystemFileHandle, create: boolean,
-): Promise<FileClaim> {
+async function claim(locks: LockManager, path: string, create: boolean): Promise<FileClaim> {
   const unlock = await hold(locks, lockName(path));
   if (!unlock) throw await busy(locks, path);
   try {
     const had = await find(path, false);
-    const handle = typeof source === 'string' ? await find(source, create) : source;
+    const handle = await find(path, create);
     if (!handle) throw new VicinalError('IO', `${path}: there is no such file`);
     const bytes = (await handle.getFile()).size;
     return {
@@ -95,7 +93,7 @@ async function claim(
         || isFileHandle(target) && await handle.isSameEntry(target),
       async release(unmade: boolean) {
         try {
-          if (unmade && !had && (await handle.getFile()).size === 0) await remove(path);
+          if (unmade && !had && bytes === 0) await remove(path);
         } finally {
           unlock();
         }
