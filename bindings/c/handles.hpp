@@ -61,6 +61,10 @@ template <class T>
   return {};
 }
 
+// Values that no index has become ones that it refuses.
+[[nodiscard]] Status index_options_of(const vicinal_index_options& options,
+                                      IndexOptions* wanted) noexcept;
+
 // A handle of its own for an index, or null with the reason.
 [[nodiscard]] vicinal_index* make_handle(Result<Index> index, vicinal_status* status) noexcept;
 

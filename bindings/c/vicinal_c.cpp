@@ -65,6 +65,7 @@ vicinal_status write(vicinal_index* index, uint32_t kind, std::span<const Id> id
   vicinal::Receipt landed;
   vicinal::WriteOptions wanted;
   wanted.atomic = known.atomic != 0;
+  wanted.durable = known.durable != 0;
   wanted.landed = &landed;
   const auto all_rows = rows_of(index, rows, ids.size());
   const auto written = kind == VICINAL_REMOVE ? index->index.remove(ids, wanted)
@@ -185,6 +186,25 @@ vicinal_index* vicinal::c::make_handle(Result<Index> index, vicinal_status* stat
   return handle;
 }
 
+Status vicinal::c::index_options_of(const vicinal_index_options& options,
+                                    IndexOptions* wanted) noexcept {
+  vicinal_index_options known;
+  vicinal_index_options_init(&known);
+  const Status read = read_options(&options, &known);
+  if (!read.ok()) return read;
+  wanted->dim = known.dim;
+  if (known.bits == 0) known.bits = wanted->bits;
+  wanted->bits = static_cast<std::uint8_t>(known.bits > 255 ? 255 : known.bits);
+  wanted->metric = static_cast<Metric>(known.metric > 255 ? 255 : known.metric);
+  wanted->originals =
+      static_cast<Originals>(known.originals > 255 ? 255 : known.originals);
+  wanted->seed = known.seed;
+  wanted->memory_bytes_max = known.memory_bytes_max;
+  wanted->retired_bytes_max = known.retired_bytes_max;
+  wanted->ids = static_cast<IdKind>(known.id_kind > 255 ? 255 : known.id_kind);
+  return {};
+}
+
 extern "C" {
 
 uint32_t vicinal_abi_version(void) { return VICINAL_ABI_VERSION; }
@@ -213,6 +233,7 @@ void vicinal_index_options_init(vicinal_index_options* options) {
 void vicinal_open_options_init(vicinal_open_options* options) {
   *options = {};
   options->struct_size = sizeof *options;
+  options->mapped = 1;
 }
 
 void vicinal_search_options_init(vicinal_search_options* options) {
@@ -231,24 +252,12 @@ void vicinal_write_options_init(vicinal_write_options* options) {
 }
 
 vicinal_index* vicinal_index_create(const vicinal_index_options* options, vicinal_status* status) {
-  vicinal_index_options known;
-  vicinal_index_options_init(&known);
-  const Status read = read_options(options, &known);
+  vicinal::IndexOptions wanted;
+  const Status read = vicinal::c::index_options_of(*options, &wanted);
   if (!read.ok()) {
     set(status, read);
     return nullptr;
   }
-  vicinal::IndexOptions wanted;
-  wanted.dim = known.dim;
-  if (known.bits == 0) known.bits = wanted.bits;
-  wanted.bits = static_cast<std::uint8_t>(known.bits > 255 ? 255 : known.bits);
-  wanted.metric = static_cast<vicinal::Metric>(known.metric > 255 ? 255 : known.metric);
-  wanted.originals =
-      static_cast<vicinal::Originals>(known.originals > 255 ? 255 : known.originals);
-  wanted.seed = known.seed;
-  wanted.memory_bytes_max = known.memory_bytes_max;
-  wanted.retired_bytes_max = known.retired_bytes_max;
-  wanted.ids = static_cast<vicinal::IdKind>(known.id_kind > 255 ? 255 : known.id_kind);
   return make_handle(vicinal::Index::create(wanted), status);
 }
 

@@ -22,7 +22,7 @@ Status LogApplier::apply_all(segment::Replay& replay, segment::Damage& damage) n
     if (!applied.ok()) return applied;
   }
   Status entered = live_rows == 0 ? Status() : replay.expect_rows(live_rows);
-  for (std::uint32_t number = 0; entered.ok() && number < segment::kSegmentsMax; ++number) {
+  for (std::uint32_t number = 0; entered.ok() && number < reader_.segment_end(); ++number) {
     const LogReader::FileSegment* at = reader_.segment(number);
     if (at != nullptr) entered = replay.enter_hints(number, 0, at->rows);
   }

@@ -269,6 +269,7 @@ Status LogReader::advance(std::uint64_t limit) noexcept {
   if (!bytes.ok()) return bytes.status();
   bytes_ = std::min({*bytes, storage::kFileBytesMax, limit});
   follows_ = true;
+  opened_ = false;
   shown_before_ = shown_;
   end_ = shown_.end;
   previous_ = shown_.previous;
@@ -400,6 +401,7 @@ Status LogReader::note_segments(const storage::CommitView& view) noexcept {
     const Status kept = remember(opened.number);
     if (!kept.ok()) return kept;
     *at = {*extent, 0, true};
+    opened_ = true;
   }
   return {};
 }
@@ -456,7 +458,8 @@ Result<storage::Extent> LogReader::extent_at(std::uint64_t position) noexcept {
 
 Status LogReader::check_extents() noexcept {
   GrowingBuffer extents;
-  for (std::uint32_t number = 0; number < segment::kSegmentsMax; ++number) {
+  if (follows_ && !opened_) return {};  // they are what they were
+  for (std::uint32_t number = 0; number < segment_end(); ++number) {
     const FileSegment* at = segment(number);
     if (at == nullptr) continue;
     const Status kept = extents.append_value(at->extent);

@@ -107,6 +107,10 @@ class LogReader {
   [[nodiscard]] Result<Record> record(std::size_t index) noexcept;
   // Of all segments in the end: what they take in memory where they are not mapped, at least.
   [[nodiscard]] std::uint64_t slab_bytes() const noexcept;
+  // Above each number of the end.
+  [[nodiscard]] std::uint32_t segment_end() const noexcept {
+    return static_cast<std::uint32_t>(segments_.size() / sizeof(FileSegment));
+  }
   // What is at a number in the end; null: nothing.
   [[nodiscard]] const FileSegment* segment(std::uint32_t number) const noexcept;
   // An extent by its place. CORRUPT, IO.
@@ -164,6 +168,7 @@ class LogReader {
   std::uint64_t directory_bytes_ = 0;
   bool torn_ = false;
   bool follows_ = false;
+  bool opened_ = false;  // any extent, by the last `advance`
   GrowingBuffer positions_;
   GrowingBuffer segments_;  // FileSegment
   GrowingBuffer before_;    // Before, of what `advance` has changed

@@ -4,11 +4,11 @@
 // Thread safety: any thread of any process; stores by the file's one writer.
 // I1: what lies before `end` in the file was written before `end` was stored [live]. Who reads
 //     `end` reads it through the page cache of one system, as the loads and stores themselves.
-// I2: a follower looks at the page before each use of the index: it does not wait, and what it
+// I2: nothing here is trusted: it is not checked, survives a loss of power in any state, and
+//     another process may have stored anything.
+// I3: a follower looks at the page before each use of the index: it does not wait, and what it
 //     overlooks now it sees the next time. So `state` needs no order: who reads it opens the path,
 //     and finds there what the system says.
-// I3: nothing here is trusted: it is not checked, survives a loss of power in any state, and
-//     another process may have stored anything.
 #pragma once
 
 #include <cstddef>

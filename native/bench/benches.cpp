@@ -17,6 +17,8 @@ Options writer_impact_defaults();
 std::vector<Row> run_writer_impact(const Options& options);
 Options bulk_stall_defaults();
 std::vector<Row> run_bulk_stall(const Options& options);
+Options clients_defaults();
+std::vector<Row> run_clients(const Options& options);
 Options writes_defaults();
 std::vector<Row> run_writes(const Options& options);
 
@@ -41,6 +43,13 @@ constexpr const char kBulkStallNotes[] =
     "max_us: the longest search of a round, median of the rounds; worst_us: of all rounds;\n"
     "calm_max_us: of searches without an involuntary context switch. stall: max_us against\n"
     "p999_us of before. locked-pool has a fair reader-writer lock and no pool.";
+constexpr const char kClientsNotes[] =
+    "threads: processes that search one file: shared maps it and follows its writer, private has\n"
+    "a copy in its own memory. paced: another process upserts 500 single rows a second. scaling:\n"
+    "against one process without a writer; kept: against as many without, and the part of the\n"
+    "cores that the writer left. memory_bytes: all processes together; alone_bytes: the largest\n"
+    "one's that is nobody else's, alone_share of the file. seen_ms: from the call of a write to\n"
+    "the return of the first search that answers from it.";
 constexpr const char kWritesNotes[] =
     "Until every search sees it; durable writes have no rows before there is a log. rows: of one\n"
     "write. sync-add, sync-remove: what an application hands over at once.";
@@ -61,6 +70,8 @@ std::span<const Bench> benches() noexcept {
        writer_impact_defaults, run_writer_impact, kWriterImpactNotes},
       {"bulk-stall", "The longest search beside one batch of 50,000 rows, and beside a lock",
        bulk_stall_defaults, run_bulk_stall, kBulkStallNotes},
+      {"clients", "Searches of one file by several processes, mapped or copied, beside a writer",
+       clients_defaults, run_clients, kClientsNotes},
       {"writes", "One write until it is visible: single rows, batches, removals", writes_defaults,
        run_writes, kWritesNotes},
   };

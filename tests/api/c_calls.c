@@ -462,6 +462,71 @@ int c_texts(void) {
   return 0;
 }
 
+int c_followed_files(const char* path) {
+  fill();
+  vicinal_status status;
+  vicinal_index_options made;
+  vicinal_index_options_init(&made);
+  made.dim = kDim;
+  vicinal_open_options options;
+  vicinal_open_options_init(&options);
+  EXPECT(options.mapped == 1 && options.detached == 0 && options.create == NULL);
+  EXPECT(vicinal_index_open(path, &options, &status) == NULL && status.code == VICINAL_IO);
+  options.create = &made;
+  vicinal_index* writer = vicinal_index_open(path, &options, &status);
+  EXPECT(writer != NULL && status.code == VICINAL_OK);
+  EXPECT(vicinal_index_open(path, &options, &status) == NULL && status.code == VICINAL_BUSY);
+
+  options.create = NULL;
+  options.read_only = 1;
+  vicinal_index* mapped = vicinal_index_open(path, &options, &status);
+  options.mapped = 0;
+  vicinal_index* read = vicinal_index_open(path, &options, &status);
+  options.detached = 1;
+  vicinal_index* apart = vicinal_index_open(path, &options, &status);
+  EXPECT(mapped != NULL && read != NULL && apart != NULL);
+  vicinal_write_options durable;
+  vicinal_write_options_init(&durable);
+  EXPECT(durable.durable == 0);
+  durable.durable = 1;
+  vicinal_receipt receipt;
+  EXPECT(vicinal_index_write(writer, VICINAL_ADD, ids, rows, kRows, &durable, &receipt).code ==
+         VICINAL_OK);
+  EXPECT(vicinal_index_write(apart, VICINAL_ADD, ids, rows, kRows, &durable, NULL).code ==
+         VICINAL_READ_ONLY);
+  vicinal_reader* reader = vicinal_reader_open(mapped, NULL);
+  uint64_t count;
+  EXPECT(vicinal_reader_count(reader, &count, NULL).code == VICINAL_OK && count == kRows);
+  uint32_t found = 7;
+  EXPECT(vicinal_index_refresh(read, &found).code == VICINAL_OK && found == 1);
+  EXPECT(vicinal_index_refresh(read, &found).code == VICINAL_OK && found == 0);
+  EXPECT(vicinal_index_refresh(apart, NULL).code == VICINAL_OK);
+  vicinal_stats stats;
+  stats.struct_size = sizeof stats;
+  EXPECT(vicinal_index_stats(apart, &stats).code == VICINAL_OK && stats.rows == 0);
+  EXPECT(vicinal_index_stats(read, &stats).code == VICINAL_OK && stats.rows == kRows);
+  vicinal_receipt flushed;
+  EXPECT(vicinal_index_flush(writer, &flushed).code == VICINAL_OK);
+  EXPECT(flushed.sequence == receipt.sequence);
+  EXPECT(vicinal_index_flush(mapped, NULL).code == VICINAL_READ_ONLY);
+  vicinal_reader_free(reader);
+  vicinal_index_free(apart);
+  vicinal_index_free(read);
+  vicinal_index_free(mapped);
+  vicinal_index_free(writer);
+
+  options.detached = 0;
+  options.read_only = 0;
+  made.bits = 2;
+  options.create = &made;
+  EXPECT(vicinal_index_open(path, &options, &status) == NULL);
+  EXPECT(status.code == VICINAL_BAD_OPTION);
+  made.struct_size = sizeof made + 8;
+  EXPECT(vicinal_index_open(path, &options, &status) == NULL);
+  EXPECT(status.code == VICINAL_BAD_OPTION);
+  return 0;
+}
+
 int c_files(const char* path) {
   fill();
   vicinal_status status;

@@ -18,6 +18,7 @@ int c_parts(void);
 int c_struct_sizes(void);
 int c_texts(void);
 int c_files(const char* path);
+int c_followed_files(const char* path);
 int c_closing(void);
 int c_strings(void);
 

@@ -40,6 +40,13 @@ TEST(C, AFileIsSavedAndOpened) {
   std::remove(path.c_str());
 }
 
+TEST(C, AFileIsWrittenToAndFollowed) {
+  const std::string path = testing::TempDir() + "vicinal_c_follow_test.vic";
+  std::remove(path.c_str());
+  EXPECT_EQ(c_followed_files(path.c_str()), kPassed);
+  std::remove(path.c_str());
+}
+
 TEST(C, AfterCloseEveryCallSaysSo) { EXPECT_EQ(c_closing(), kPassed); }
 
 }  // namespace

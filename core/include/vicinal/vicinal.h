@@ -111,13 +111,18 @@ typedef struct vicinal_search_options {
 
 typedef struct vicinal_open_options {
   uint32_t struct_size;
-  uint32_t read_only;          /* 1: writes get READ_ONLY */
+  uint32_t read_only;          /* 1: writes get READ_ONLY; what others write to the file is seen */
   uint64_t memory_bytes_max;   /* 0: no limit; a file that needs more is FULL */
+  uint32_t mapped;             /* 1; 0: read into memory at once, and not searched in the file */
+  uint32_t detached;           /* 1: a copy in memory, which has nothing to do with the file */
+  const vicinal_index_options* create;  /* of the index to make where there is no file; or null */
 } vicinal_open_options;
 
 typedef struct vicinal_write_options {
   uint32_t struct_size;
   uint32_t atomic;             /* 1; 0: a large write may land in parts, see vicinal_index_write */
+  uint32_t durable;            /* 1: returns once the write survives a loss of power */
+  uint32_t reserved;
 } vicinal_write_options;
 
 typedef struct vicinal_receipt {
@@ -182,10 +187,21 @@ void vicinal_write_options_init(vicinal_write_options* options);
 
 /* A new index, or null with the reason in `status`. */
 vicinal_index* vicinal_index_create(const vicinal_index_options* options, vicinal_status* status);
-/* An index from a file that vicinal_index_save wrote. `options` may be null. */
+/* The index in a file. `options` may be null. Without `read_only` every write goes to the file,
+ * too, and one process may: the second gets BUSY(its number). With it the index follows whoever
+ * writes, in this process or another one: every call sees the newest commit of the file, by one
+ * look at a word of memory. A file of format 1 or 2, as vicinal_index_save writes it, is loaded
+ * into memory, and has nothing to do with the index afterwards. With `mapped` 1 the file must not
+ * be cut short by anybody while it is open: that ends the process. */
 vicinal_index* vicinal_index_open(const char* path, const vicinal_open_options* options,
                                   vicinal_status* status);
 vicinal_status vicinal_index_save(const vicinal_index* index, const char* path);
+/* Returns when all that was written by then survives a loss of power: the receipt's sequence, which
+ * may be null. UNSUPPORTED without a file; IO when it cannot be written, READ_ONLY from then on. */
+vicinal_status vicinal_index_flush(vicinal_index* index, vicinal_receipt* receipt);
+/* Of an index that follows a file: looks for a newer commit now, so that no search has to. `found`
+ * (may be null) is 1 where there was one. What it cannot read leaves the index as it was. */
+vicinal_status vicinal_index_refresh(vicinal_index* index, uint32_t* found);
 /* One more owner of the same index behind a handle of its own, or null without memory. */
 vicinal_index* vicinal_index_share(const vicinal_index* index);
 /* From now on every call on the index and its readers is CLOSED; handles are freed as before. */

@@ -386,6 +386,8 @@ class Helper {
 };
 
 struct OpenOptions {
+  // True: writes get READ_ONLY, and the index follows whoever writes to the file, in this process
+  // or another one: every call sees the newest commit, unless another thread is at taking it over.
   bool read_only = false;
   std::uint64_t memory_bytes_max = 0;  // 0: no limit; a file that needs more is FULL
   // Rows are searched where the file is mapped: opening reads next to nothing, processes share one
