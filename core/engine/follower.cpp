@@ -184,7 +184,8 @@ Result<bool> Follower::take_back(const Status& why) noexcept {
     return false;
   }
   // Those before the one that does not fit are whole.
-  const bool shorter = why.code() == Code::corrupt && applied_ != 0;
+  const bool shorter =
+      why.code() == Code::corrupt && applied_ != 0 && applied_ < reader.records();
   const std::uint64_t limit = shorter ? reader.position(applied_) : 0;
   reader.take_back();
   const bool again = tries_again(why);

@@ -10,6 +10,28 @@ namespace vicinal::engine {
 
 using simd::kBlockRows;
 
+namespace {
+
+// Rows that a record has shown of the segment whose slab is there in the file.
+struct ShownRows {
+  std::uint64_t position;
+  std::uint32_t number, before, after;
+};
+
+// I4. Of segments that are still there.
+[[nodiscard]] Status enter_shown(segment::Replay& replay, const GrowingBuffer& shown) noexcept {
+  const auto* rows = reinterpret_cast<const ShownRows*>(shown.data());
+  for (std::size_t i = 0; i < shown.size() / sizeof(ShownRows); ++i) {
+    const segment::Segment* segment = replay.segment_of(rows[i].number);
+    if (segment == nullptr || segment->file_position() != rows[i].position) continue;
+    const Status entered = replay.enter_hints(rows[i].number, rows[i].before, rows[i].after);
+    if (!entered.ok()) return entered;
+  }
+  return {};
+}
+
+}  // namespace
+
 Status LogApplier::apply_all(segment::Replay& replay, segment::Damage& damage) noexcept {
   follows_ = false;
   calibrated_ = false;
@@ -33,14 +55,14 @@ Status LogApplier::apply_new(segment::Replay& replay, segment::Damage& damage,
                              std::size_t* applied) noexcept {
   follows_ = true;
   calibrated_ = replay.is_calibrated();
+  shown_.clear();
   for (*applied = 0; *applied < reader_.records(); ++*applied) {
     const auto record = reader_.record(*applied);
     if (!record.ok()) return record.status();
-    Status done = apply_record(replay, damage, record->view);
-    if (done.ok()) done = enter_hints(replay, record->view);
+    const Status done = apply_record(replay, damage, record->view);
     if (!done.ok()) return done;
   }
-  return {};
+  return enter_shown(replay, shown_);
 }
 
 Status LogApplier::apply_record(segment::Replay& replay, segment::Damage& damage,
@@ -75,7 +97,6 @@ Status LogApplier::set_origin(segment::Replay& replay, const storage::CommitView
 
 Status LogApplier::show_rows(segment::Replay& replay, const storage::CommitView& view) noexcept {
   storage::InlineRowsCursor cursor(view);
-  rows_before_.clear();
   for (std::uint32_t i = 0; i < view.grown().size(); ++i) {
     const storage::GrownSegment grown = view.grown()[i];
     const std::uint32_t before = replay.rows_of(grown.number);
@@ -92,7 +113,10 @@ Status LogApplier::show_rows(segment::Replay& replay, const storage::CommitView&
     if (segment == nullptr || grown.rows > segment->capacity()) return Status(Code::corrupt);
     Status shown = bring_blocks(*segment, grown, before);
     if (shown.ok()) shown = replay.show_rows(grown.number, grown.rows, unfinished);
-    if (shown.ok()) shown = rows_before_.append_value(before);
+    if (shown.ok() && follows_) {
+      shown = shown_.append_value(
+          ShownRows{segment->file_position(), grown.number, before, grown.rows});
+    }
     if (!shown.ok()) return shown;
     if (slabs_ == Slabs::mapped && unfinished.count != 0) {
       MappedExtent::of(*segment->owner())
@@ -144,21 +168,6 @@ void LogApplier::trust_blocks(segment::Segment& segment, std::uint32_t from,
     }
     if (sound) segment.checks()->trust(block);
   }
-}
-
-// Of the record that was applied last.
-Status LogApplier::enter_hints(segment::Replay& replay,
-                               const storage::CommitView& view) noexcept {
-  for (std::uint32_t i = 0; i < view.grown().size(); ++i) {
-    const storage::GrownSegment grown = view.grown()[i];
-    const segment::Segment* segment = replay.segment_of(grown.number);
-    if (segment == nullptr || last_of(*segment) == nullptr) continue;
-    std::uint32_t before = 0;
-    std::memcpy(&before, rows_before_.data() + i * sizeof before, sizeof before);
-    const Status entered = replay.enter_hints(grown.number, before, grown.rows);
-    if (!entered.ok()) return entered;
-  }
-  return {};
 }
 
 Status LogApplier::attach(segment::Replay& replay, segment::Damage& damage,

@@ -8,6 +8,8 @@
 // I2: a mapped segment's mapping lives as long as the segment (mapped_extent.hpp).
 // I3: what readers see of a slab is never stored to: not the rows that a version shows already of a
 //     block that becomes whole. They are the same in the block.
+// I4: ids are looked up behind the last record alone: before, there may be segments whose blocks
+//     were not brought, since a later record drops them, and a look-up compares what it meets.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +58,6 @@ class LogApplier {
                      std::uint32_t before, std::uint32_t after) noexcept;
   // Blocks that the reader has compared with their sums are not compared again.
   void trust_blocks(segment::Segment& segment, std::uint32_t from, std::uint32_t to) noexcept;
-  Status enter_hints(segment::Replay& replay, const storage::CommitView& view) noexcept;
   Status attach(segment::Replay& replay, segment::Damage& damage,
                 const storage::OpenedSegment& opened) noexcept;
   [[nodiscard]] Result<segment::Segment*> map(const storage::Extent& extent,
@@ -71,7 +72,7 @@ class LogApplier {
   Slabs slabs_;
   bool calibrated_ = false;
   bool follows_ = false;
-  GrowingBuffer rows_before_;  // u32, of each segment that the record at hand grows
+  GrowingBuffer shown_;  // what `apply_new` has shown: ids to enter (I4)
 };
 
 // A file, what is in it, and how that becomes a version.

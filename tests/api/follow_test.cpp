@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <fstream>
+#include <thread>
 
 #include "engine/log_file.hpp"
 #include "engine/opener.hpp"
 #include "support/file_world.hpp"
 #include "support/recorded_files.hpp"
+#include "support/test_scale.hpp"
 
 namespace vicinal::test {
 namespace {
@@ -184,21 +186,16 @@ TEST(Follow, ASnapshotStaysAndAFollowerTakesNoWrites) {
   std::vector<Reader> snapshots;
   std::vector<std::vector<float>> first;
   Reader reader = index.reader();
+  const auto scores = [](Reader& snapshot) {
+    const auto found = snapshot.search(vector_of(3, 16)).value().scores();
+    return std::vector<float>(found.begin(), found.end());
+  };
   for (const auto& step : history.steps()) {
     snapshots.push_back(reader.snapshot());
-    first.push_back({});
-    for (const Hit hit : snapshots.back().search(vector_of(3, 16)).value()) {
-      first.back().push_back(hit.score);
-    }
+    first.push_back(scores(snapshots.back()));
     (void)step(writer, {});
   }
-  for (std::size_t i = 0; i < snapshots.size(); ++i) {
-    std::vector<float> again;
-    for (const Hit hit : snapshots[i].search(vector_of(3, 16)).value()) {
-      again.push_back(hit.score);
-    }
-    EXPECT_EQ(again, first[i]);
-  }
+  for (std::size_t i = 0; i < snapshots.size(); ++i) EXPECT_EQ(scores(snapshots[i]), first[i]);
   EXPECT_EQ(index.clear().code(), Code::read_only);
   EXPECT_EQ(index.compact().code(), Code::read_only);
   EXPECT_EQ(index.flush().code(), Code::read_only);
@@ -222,6 +219,68 @@ TEST(Follow, CompactionsAndManySegmentsAreFollowed) {
       ASSERT_EQ(reader.stats().dead, 0u);
       ASSERT_EQ(reader.stats().segments, writer.stats().segments);
     }
+  }
+}
+
+TEST(Follow, SegmentsThatComeAndGoBetweenTwoLooksAreNotLookedAt) {
+  for (const bool mapped : {true, false}) {
+    for (std::uint64_t commits = 1; commits <= 12; ++commits) {
+      SCOPED_TRACE(commits);
+      const Folder folder;
+      const std::string path = folder.file("a.vic");
+      OpenOptions options;
+      options.create = small_options(8);
+      Index writer = opened(path, options);
+      Index index = follower(path, mapped);
+      const auto ids = ids_from(0, 45);
+      for (std::uint64_t turn = 0; turn < 20; ++turn) {
+        for (std::uint64_t i = 0; i < commits; ++i) {
+          ASSERT_TRUE(writer.upsert(ids, rows_of(ids, 8, turn * commits + i)).ok());
+        }
+        ASSERT_TRUE(index.refresh().value());
+        ASSERT_EQ(content_of(index, 45), content_of(writer, 45));
+      }
+    }
+  }
+}
+
+TEST(Follow, ThreadsThatShareAFollowerEachSeeWholeCommitsInTheirOrder) {
+  constexpr std::uint64_t kRows = 45;
+  constexpr std::uint32_t kDim = 8;
+  for (const bool mapped : {true, false}) {
+    const Folder folder;
+    const std::string path = folder.file("a.vic");
+    OpenOptions options;
+    options.create = small_options(kDim);
+    Index writer = opened(path, options);
+    const Index index = follower(path, mapped);
+    const auto ids = ids_from(0, kRows);
+    const std::uint64_t commits = scaled(120);
+    const auto read = [&] {  // all rows of a version are the same vector
+      Reader reader = index.reader();
+      for (std::uint64_t before = 0; before < commits;) {
+        Reader snapshot = reader.snapshot();
+        const std::uint64_t sequence = snapshot.sequence();
+        EXPECT_GE(sequence, before);
+        before = sequence;
+        if (sequence == 0) continue;
+        const auto first = snapshot.get(0).value();
+        for (std::uint64_t id = 1; id < kRows; ++id) EXPECT_EQ(snapshot.get(id).value(), first);
+        EXPECT_EQ(reader.search(first).value().size(), 10u);
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) threads.emplace_back(read);
+    for (std::uint64_t revision = 1; revision <= commits; ++revision) {
+      std::vector<float> rows;
+      for (std::uint64_t i = 0; i < kRows; ++i) {
+        const auto one = vector_of(revision, kDim);
+        rows.insert(rows.end(), one.begin(), one.end());
+      }
+      EXPECT_TRUE(writer.upsert(ids, rows).ok());
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(content_of(index, kRows), content_of(writer, kRows));
   }
 }
 
