@@ -46,5 +46,6 @@ EMSCRIPTEN_BINDINGS(vicinal) {
   function("vic_file_open", &vic_file_open);
   function("vic_index_ask_flush", &vic_index_ask_flush);
   function("vic_index_serve_flush", &vic_index_serve_flush);
+  function("vic_index_refresh", &vic_index_refresh);
   function("vic_index_close_file", &vic_index_close_file);
 }

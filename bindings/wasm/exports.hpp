@@ -19,7 +19,7 @@
 namespace vicinal::wasm {
 
 using Address = std::uint32_t;
-inline constexpr std::uint32_t kAbiVersion = 9;
+inline constexpr std::uint32_t kAbiVersion = 10;
 
 struct StatusBlock {      // 24 bytes
   std::uint32_t code;     // 0
@@ -315,6 +315,9 @@ std::uint32_t vic_index_ask_flush(vic_address index, vic_address status);
 // By whoever pumps, after a 0: answers what was asked. flush: FlushBlock. Returns `asks`; 0: nobody
 // has asked.
 std::uint32_t vic_index_serve_flush(vic_address index, vic_address flush);
+// Of an index whose file another process or tab writes, by the realm that opened it or its
+// successor: 1 when a newer version of it was published. 0: none, or it cannot be had now.
+std::uint32_t vic_index_refresh(vic_address index);
 // By whoever pumped, at the end: the file has every write and is closed.
 void vic_index_close_file(vic_address index);
 }

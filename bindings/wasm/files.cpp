@@ -199,6 +199,15 @@ std::uint32_t vic_index_serve_flush(vic_address index, vic_address flush) {
   return block->asks;
 }
 
+VIC_EXPORT(vic_index_refresh) std::uint32_t vic_index_refresh(vic_address index) {
+  std::uint32_t published = 0;
+  as_member(index, [&published](vicinal::Index& open) noexcept {
+    const auto refreshed = open.refresh();
+    published = refreshed.ok() && *refreshed ? 1 : 0;
+  });
+  return published;
+}
+
 VIC_EXPORT(vic_index_close_file) void vic_index_close_file(vic_address index) {
   as_member(index, [](vicinal::Index& open) noexcept { open.close_file(); });
 }

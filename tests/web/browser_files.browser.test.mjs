@@ -126,6 +126,37 @@ test('a full disk, a handle without createWritable and a path are told apart', a
   expect(error.message).toContain('opfs:NAME');
 });
 
+test('without a private file system a whole file is kept in IndexedDB', async () => {
+  const { storage } = navigator;
+  Object.defineProperty(navigator, 'storage', { configurable: true, value: {} });
+  try {
+    await keepInIndexedDb();
+  } finally {
+    Object.defineProperty(navigator, 'storage', { configurable: true, value: storage });
+    indexedDB.deleteDatabase('vicinal');
+  }
+});
+
+async function keepInIndexedDb() {
+  const { index, rows, bytes } = await saved(load);
+  expect((await errorOf(() => open('opfs:deep/x.vic'))).code).toBe('IO');
+  expect((await errorOf(() => index.save('opfs:../x.vic'))).code).toBe('BAD_OPTION');
+  const fresh = await open('opfs:deep/x.vic', { ...load, create: { dim: 24, bits: 2 } });
+  expect((await errorOf(() => fresh.add([1], row(rows, 24, 0), { durable: true }))).code)
+    .toBe('UNSUPPORTED');
+  await index.save('opfs:deep/x.vic');
+  const opened = await open('opfs:deep/x.vic');
+  expectSameBytes(await opened.toBytes(), bytes);
+  await index.add([5], [row(rows, 24, 0)]);
+  const stop = new AbortController();
+  expect((await errorOf(() => index.save('opfs:deep/x.vic', {
+    signal: stop.signal, onProgress: () => stop.abort(),
+  }))).code).toBe('ABORTED');
+  expect((await open('opfs:deep/x.vic')).size).toBe(opened.size);
+  await index.save('opfs:deep/x.vic');
+  expect((await open('opfs:deep/x.vic')).size).toBe(index.size);
+}
+
 test('an address is fetched, a relative one as fetch takes it', async () => {
   const url = new URL('../data/plain.vic', import.meta.url);
   const bytes = await goldenFile('plain');

@@ -99,8 +99,9 @@ export type SaveTarget = string | URL | FileSystemFileHandle;
 
 export interface OpenOptions extends LoadOptions {
   /**
-   * Default false. true: every write is READ_ONLY, and no worker is started for writes: a copy in
-   * memory of what the file has now, whoever writes to it.
+   * Default false. true: every write is READ_ONLY. Where an index lives in the place, this one
+   * follows it: a worker looks every few hundredths of a second whether somebody has written there.
+   * Without threads, and of anything else, it is a copy in memory of what is there now.
    */
   readOnly?: boolean;
   /**

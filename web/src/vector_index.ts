@@ -40,6 +40,8 @@ interface IndexParts extends ReaderParts {
   readonly applier: Applier | undefined;
   /** Of an index that lives in a file. */
   readonly file: { readonly claim: FileClaim; readonly flusher: Flusher } | undefined;
+  /** Of one that others write. */
+  readonly follower: Applier | undefined;
   readonly helpers: Helpers;
   readonly worker: string | undefined;
 }
@@ -100,11 +102,12 @@ export class VectorIndex extends IndexReader {
    *
    * What such a place holds, or with `create` is to hold, is an index that lives there: every write
    * goes to the file as well. It is there for whoever opens the file later, and survives a loss of
-   * power with `durable` or after `flush`. One writes at a time. With `readOnly`, and whatever else
-   * is opened (bytes, a Blob, a Response, a stream, an address, a handle of a file elsewhere, a
-   * file of format 1 or 2), the index is a copy in memory: the file is not kept open, and nothing
-   * is written to it but by `save`. Bytes in memory that change before the promise is settled are
-   * CORRUPT. Options of the index come from the file.
+   * power with `durable` or after `flush`. One writes at a time. With `readOnly` the index follows
+   * what others write there, in this realm or another, a moment later (a copy of now without
+   * threads). Of whatever else is opened (bytes, a Blob, a Response, a stream, an address, a handle
+   * of a file elsewhere, a file of format 1 or 2) the index is a copy in memory: the file is not
+   * kept open, and nothing is written to it but by `save`. Bytes in memory that change before the
+   * promise is settled are CORRUPT. Options of the index come from the file.
    * @returns a promise that rejects, nothing made, with CORRUPT, VERSION (a newer format), FULL
    *   (`maxBytes`, or no room for the file), BUSY (naming who writes to it), IO (no such file,
    *   unreadable, a stream that failed, and as `create`), BAD_ID (see `ids`), BAD_OPTION,
@@ -121,7 +124,7 @@ export class VectorIndex extends IndexReader {
     const place = await livingPlace(source, plan, signal);
     if (place) {
       const home = await openHome(plan, signal ? { ...load, signal } : load);
-      if (canLiveIn(home)) return VectorIndex.#openPlace(home, place, options, plan, told);
+      if (canLiveIn(home, plan)) return VectorIndex.#openPlace(home, place, options, plan, told);
     }
     const bytes = await sourceOf(source, signal, plan);
     try {
@@ -143,7 +146,7 @@ export class VectorIndex extends IndexReader {
     home: Home, place: FilePlace, options: OpenOptions, plan: OpenPlan,
     told: Pick<OpenOptions, 'signal' | 'onProgress'>,
   ): Promise<VectorIndex> {
-    const claim = await place.claim(plan.create !== undefined);
+    const claim = await (plan.readOnly ? place.follow() : place.claim(plan.create !== undefined));
     try {
       return await VectorIndex.#begin(home, options, plan, async (events) => {
         const { applier, loaded } =
@@ -177,6 +180,7 @@ export class VectorIndex extends IndexReader {
     let helpers: Helpers | undefined;
     let queue: WriteQueue | undefined;
     let flusher: Flusher | undefined;
+    let follower: Applier | undefined;
     let made: VectorIndex;
     const events: ApplierEvents = {
       onApplied: () => queue?.settle() ?? false,
@@ -191,22 +195,23 @@ export class VectorIndex extends IndexReader {
       const worker = workerAddress(load.worker)?.href;
       const { shape, file, ...found } = await make(events);
       index = found.index;
-      applier = file?.applier;
+      if (plan.readOnly) follower = file?.applier;
+      else applier = file?.applier;
       handle = backend.openReader(index);
       queue = new WriteQueue(backend, index, shape.dim, home.encoder);
       if (!plan.readOnly) {
         applier ??= await home.startWriter(index, load.worker, events, load.signal);
         queue.setApplier(applier);
       }
-      if (file) flusher = new Flusher(backend, index, file.applier);
+      if (file && applier) flusher = new Flusher(backend, index, applier);
       helpers = await home.startHelpers(index, plan.helpers, load.signal);
       const family = new Set<IndexReader>();
       made = new VectorIndex({
         home, index, shape, handle, fixed: false, family, queue, applier, helpers, worker,
-        file: file && { claim: file.claim, flusher: flusher! },
+        follower, file: file && flusher && { claim: file.claim, flusher },
       });
     } catch (error) {
-      await applier?.stop();
+      await (applier ?? follower)?.stop();
       await abandon(home, index, handle);
       throw error;
     }
@@ -380,12 +385,12 @@ export class VectorIndex extends IndexReader {
   }
 
   async #end(): Promise<void> {
-    const { home, index, queue, applier, helpers, family, file } = this.#parts;
+    const { home, index, queue, applier, helpers, family, file, follower } = this.#parts;
     this.seal();
     await queue.close();
     await file?.flusher.settled();
     await Promise.allSettled(this.#saves);
-    await applier?.stop();
+    await (applier ?? follower)?.stop();
     family.delete(this);
     await Promise.all(Array.from(family, (reader) => reader.close()));
     await helpers.stop();

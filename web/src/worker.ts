@@ -2,13 +2,14 @@
 // a realm.
 //
 // I1: a writer's and a helper's thread sleeps in the core and never returns to its event loop until
-//     it is told to stop by the control word.
+//     it is told to stop by the control word; but for one that follows a file, which returns there
+//     to look at it.
 import type { Handle } from './backend/core_backend.js';
 import type { FileRequest } from './backend/home.js';
 import { ThreadInstance } from './backend/thread_instance.js';
 import { VicinalError, messageOf } from './errors.js';
 import { fileError, flushError } from './files/file_errors.js';
-import { addFile } from './files/index_file.js';
+import { addFile, type Renew } from './files/index_file.js';
 import { kTellBytes } from './files/open_index_file.js';
 import { importNode, isNode } from './platform/environment.js';
 import { isOurs, type FromWorker, type ToWorker } from './platform/worker_protocol.js';
@@ -16,6 +17,9 @@ import { isOurs, type FromWorker, type ToWorker } from './platform/worker_protoc
 const kBatchUs = 1000;
 /** A wake-up cannot be lost; this bounds what a mistake in that claim would cost. */
 const kSleepMs = 1000;
+/** How late a follower may hear of what others have written. */
+const kFollowMs = 20;
+const kTurnsMax = 100;
 
 type Post = (message: FromWorker) => void;
 type Message<Kind> = Extract<ToWorker, { vicinal: Kind }>;
@@ -26,10 +30,11 @@ async function write(job: Message<'write'>, post: Post): Promise<void> {
   const toldToStop = (): boolean => Atomics.load(words, job.control >>> 2) !== 0;
   post({ vicinal: 'ready', life: instance.lockedLife });
   let { index } = job;
+  let renew: Renew;
   if (job.file) {
     try {
-      await addFile(files, job.file.spec);
-      if (index === 0) index = openFile(instance, job.file, toldToStop, post);
+      renew = await addFile(files, job.file.spec);
+      if (index === 0) index = await openAgain(instance, job.file, renew, toldToStop, post);
     } catch (error) {
       instance.leave();
       throw error;
@@ -38,6 +43,12 @@ async function write(job: Message<'write'>, post: Post): Promise<void> {
   const doorbell = backend.doorbell(index) >>> 2;
   while (!toldToStop()) {
     const rung = Atomics.load(words, doorbell);
+    if (job.file?.readOnly) {
+      await renew?.().catch(() => undefined);  // whoever writes may be replacing it
+      backend.refreshIndex(index);
+      Atomics.wait(words, doorbell, rung, kFollowMs);
+      continue;
+    }
     while (backend.pump(index, kBatchUs) > 0) post({ vicinal: 'applied' });
     if (job.file) flush(instance, index, post);
     Atomics.wait(words, doorbell, rung, kSleepMs);
@@ -47,9 +58,28 @@ async function write(job: Message<'write'>, post: Post): Promise<void> {
   post({ vicinal: 'stopped' });
 }
 
+/** The same, of a file that others may write to meanwhile: what they do may spoil the reading. */
+async function openAgain(
+  instance: ThreadInstance, file: FileRequest, renew: Renew, toldToStop: () => boolean, post: Post,
+): Promise<Handle> {
+  for (let turn = 1;; ++turn) {
+    try {
+      return openFile(instance, file, toldToStop, post);
+    } catch (error) {
+      const spoiled = error instanceof VicinalError && error.code === 'IO';
+      if (!renew || !spoiled) throw error;
+      if (turn === kTurnsMax) {
+        throw new VicinalError('BUSY', `${file.spec.path}: it is written to without a pause in`
+          + ' which it could be read: try again');
+      }
+      await renew().catch(() => undefined);
+    }
+  }
+}
+
 /** The index that the file has, which is the other realm's from now on. */
 function openFile(
-  { backend, files }: ThreadInstance, { spec, create, maxBytes }: FileRequest,
+  { backend, files }: ThreadInstance, { spec, create, maxBytes, readOnly }: FileRequest,
   toldToStop: () => boolean, post: Post,
 ): Handle {
   let told = 0;
@@ -61,7 +91,7 @@ function openFile(
     return toldToStop();
   };
   try {
-    const loaded = backend.openFile(spec.path, create, maxBytes, false);
+    const loaded = backend.openFile(spec.path, create, maxBytes, readOnly);
     post({ vicinal: 'opened', loaded });
     return loaded.index;
   } catch (error) {

@@ -8,7 +8,6 @@
 
 #include "base/assert.hpp"
 #include "base/growing_buffer.hpp"
-#include "platform/realm.hpp"
 
 // Numbers of open files are the calling realm's. What is below 0 is a FileError, negated.
 extern "C" {
@@ -76,14 +75,23 @@ constexpr std::size_t kTransferBytesMax = std::size_t{1} << 30;
   return result < 0 ? error_of(result) : Status();
 }
 
+// Tells this realm from all that were before it: a realm's number is given again after its death,
+// and a file's number is the realm's own.
+[[nodiscard]] std::uint32_t incarnation() noexcept {
+  static std::uint32_t last = 0;       // of all realms
+  thread_local std::uint32_t own = 0;  // 0: not told yet
+  if (own == 0) own = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+  return own;
+}
+
 // An open file belongs to one realm. When that has ended, its successor opens the file again: by
 // then the loader has it ready under the same path, and with its lock.
 class RealmFile final : public File {
  public:
   RealmFile(std::unique_ptr<char[]> path, Access access, std::int32_t number) noexcept
-      : path_(std::move(path)), number_(number), realm_(realm()), access_(access) {}
+      : path_(std::move(path)), number_(number), realm_(incarnation()), access_(access) {}
   ~RealmFile() override {
-    if (realm_ == realm()) vicinal_file_close(number_);
+    if (realm_ == incarnation()) vicinal_file_close(number_);
   }
 
   Result<std::uint64_t> size() noexcept override {
@@ -123,8 +131,8 @@ class RealmFile final : public File {
  private:
   // This realm's; one that cannot be opened stays an error, and so does each call with it.
   [[nodiscard]] std::int32_t number() noexcept {
-    if (realm_ != realm()) {
-      realm_ = realm();
+    if (realm_ != incarnation()) {
+      realm_ = incarnation();
       const Open how = access_ == Access::write ? Open::write : Open::read;
       number_ = vicinal_file_open(path_.get(), length_of(path_.get()),
                                   static_cast<std::uint32_t>(how));

@@ -2,13 +2,14 @@
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { VectorIndex } from 'vicinal';
 import { FileTable } from '../../../dist/files/file_table.js';
 import { readLog } from '../../format/read_file.mjs';
 import { COMMAND, temporaryFolder } from '../../cli/support/command.mjs';
 import { errorOf, plain } from '../support/backends.mjs';
 import { randomRows, range, row, scale } from '../support/random.mjs';
+import { catchWriters } from '../support/workers.mjs';
 
 const dim = 24;
 const shape = { dim, bits: 2 };
@@ -352,4 +353,92 @@ test('another process is BUSY while this one has the file, whatever ends it', as
     child.kill('SIGKILL');
   }
   expect((await open(file, threaded)).size).toBe(1);
+});
+
+test('a writer that is ended between two writes is followed by one that goes on', async () => {
+  const file = folder().file('x.vic');
+  const workers = await catchWriters();
+  const index = await open(file, { ...threaded, create: shape });
+  const rows = randomRows(9, 50, dim);
+  for (let turn = 0; turn < 4; ++turn) {
+    await index.add([turn], row(rows, dim, turn), { durable: true });
+    workers.at(-1).terminate();
+    // One that is asked meanwhile answers.
+    expect((await index.add([100 + turn], row(rows, dim, turn), { durable: true })).count).toBe(1);
+    expect(workers).toHaveLength(turn + 2);
+    expect((await errorOf(() => VectorIndex.open(file, threaded))).code).toBe('BUSY');
+    expect(idsIn(file)).toEqual([...range(turn + 1), ...range(turn + 1, 100)]);
+  }
+});
+
+describe('an index that is opened for reading', () => {
+  const patience = { timeout: 30_000, interval: 5 };
+
+  test('follows what is written to its file, whole versions of it', async () => {
+    const file = folder().file('x.vic');
+    const files = openFiles();
+    const index = await VectorIndex.open(file, { ...threaded, create: shape });
+    const rows = randomRows(7, 2000, dim);
+    const query = row(rows, dim, 3);
+    await index.add([3], query);
+    const follower = await VectorIndex.open(file, { ...threaded, readOnly: true });
+    expect([follower.size, follower.sequence]).toEqual([1, 1]);
+    const kept = follower.snapshot();
+    for (let at = 0; at < 2000; at += 250) {
+      await index.upsert(range(250, at), rows.subarray(at * dim, (at + 250) * dim));
+      await index.remove([at + 1, at + 40]);
+      await vi.waitUntil(() => follower.sequence === index.sequence, patience);
+      expect(follower.size).toBe(index.size);
+      expect(plain(follower.search(query, { k: 50 })))
+        .toEqual(plain(index.search(query, { k: 50 })));
+    }
+    expect(kept.size).toBe(1);
+    await kept.close();
+    for (const write of [() => follower.add([1], [query]), () => follower.clear()]) {
+      expect((await errorOf(write)).code).toBe('READ_ONLY');
+    }
+    await index.close();
+    // The next writer goes on, and so does whoever follows.
+    const next = await open(file, threaded);
+    await next.clear();
+    await vi.waitUntil(() => follower.size === 0, patience);
+    await next.close();
+    await follower.close();
+    expect(openFiles()).toBe(files);
+  });
+
+  test('follows another process, and outlives it', async () => {
+    const file = folder().file('x.vic');
+    const child = program(`
+      const index = await VectorIndex.open(${JSON.stringify(file)}, { create: { dim: 2 } });
+      for (let id = 0; ; ++id) {
+        await index.add([id], [[1, id]]);
+        if (id % 100 === 99) console.log(id + 1);
+      }`);
+    let follower;
+    let before = 0;
+    for await (const line of lines(child)) {
+      follower ??= await open(file, { ...threaded, readOnly: true });
+      await vi.waitUntil(() => follower.size >= Number(line), patience);
+      expect(follower.size).toBeGreaterThanOrEqual(before);
+      before = follower.size;
+      if (before >= 1000) child.kill('SIGKILL');
+    }
+    expect(follower.has(0)).toBe(true);
+    const next = await open(file, threaded);
+    expect(next.size).toBeGreaterThanOrEqual(before);
+    await next.add([1e6], [[1, 2]]);
+    await vi.waitUntil(() => follower.has(1e6), patience);
+  });
+
+  test('goes on when its worker is ended', async () => {
+    const file = folder().file('x.vic');
+    const index = await open(file, { ...threaded, create: shape });
+    const workers = await catchWriters();
+    const follower = await open(file, { ...threaded, readOnly: true });
+    workers[0].terminate();
+    await index.add([1], [range(dim)]);
+    await vi.waitUntil(() => follower.has(1), { timeout: 60_000, interval: 5 });
+    expect(workers).toHaveLength(2);
+  });
 });

@@ -8,6 +8,9 @@ import { fileBytes, openTabs } from '../support/tabs.mjs';
 const idsOf = (bytes) => readLog(bytes).rows
   .map(({ id }) => Number(id)).sort((a, b) => a - b);
 
+/** Tabs behind others have no frames to look in. */
+const polling = { polling: 50 };
+
 /** In a tab: opens x.vic as `index`. */
 const openHere = async (options) => {
   globalThis.index = await vicinal.VectorIndex.open('opfs:x.vic',
@@ -135,6 +138,38 @@ test('without quota it is FULL: nothing is lost, and with more it goes on', asyn
   await page.evaluate(() => index.close());
   expect(await page.evaluate(openHere)).toBe(added.rows + 1);
   await page.evaluate(() => index.close());
+}, 120_000);
+
+test('a tab that reads follows the one that writes, and outlives it', async () => {
+  const tabs = await openTabs();
+  const writer = await tabs.open();
+  await writer.evaluate(openHere);
+  await writer.evaluate(() => index.add([0], [[1, 2, 3, 4, 5, 6, 7, 8]]));
+  const reader = await tabs.open();
+  expect(await reader.evaluate(openHere, { readOnly: true })).toBe(1);
+  for (let turn = 1; turn <= 5; ++turn) {
+    const size = await writer.evaluate(async (first) => {
+      const ids = Array.from({ length: 300 }, (_, i) => first + i);
+      await index.upsert(ids, ids.map((id) => [id, 2, 3, 4, 5, 6, 7, 8]));
+      await index.remove([first + 7]);
+      return index.size;
+    }, turn * 300);
+    await reader.waitForFunction((wanted) => index.size === wanted, size, polling);
+    const [found, expected] = await Promise.all([reader, writer].map((page) => page.evaluate(
+      (id) => Array.from(index.search([id, 2, 3, 4, 5, 6, 7, 8], { k: 30 }).ids),
+      turn * 300 + 100)));
+    expect(found).toEqual(expected);
+  }
+  expect(await reader.evaluate(() => codeOf(() => index.clear()))).toMatch(/^READ_ONLY/);
+  const other = await tabs.open();
+  expect(await other.evaluate(openHere, { readOnly: true })).toBe(1496);
+  await writer.close();
+  const next = await tabs.open();
+  await next.evaluate(openHere);
+  await next.evaluate(() => index.clear());
+  for (const page of [reader, other]) {
+    await page.waitForFunction(() => index.size === 0, undefined, polling);
+  }
 }, 120_000);
 
 test('a damaged file is told, and stays as it is', async () => {

@@ -174,6 +174,8 @@ export interface CoreBackend {
   askFlush(index: Handle): number;
   /** By whoever pumps, after a 0: answers what was asked; undefined: nothing was. */
   serveFlush(index: Handle): Flushed | undefined;
+  /** Of an index that others write, by who has its file: whether a newer version was published. */
+  refreshIndex(index: Handle): boolean;
   /** By whoever pumped, when nothing is written any more: the file has all of it, and is closed. */
   closeFile(index: Handle): void;
 }

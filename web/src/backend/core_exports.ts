@@ -15,7 +15,8 @@ export const kCoreFunctions = [
   'vic_reader_has', 'vic_reader_get', 'vic_reader_refresh',
   'vic_save_create', 'vic_save_next', 'vic_save_release',
   'vic_load_create', 'vic_load_take', 'vic_load_finish', 'vic_load_release',
-  'vic_file_open', 'vic_index_ask_flush', 'vic_index_serve_flush', 'vic_index_close_file',
+  'vic_file_open', 'vic_index_ask_flush', 'vic_index_serve_flush', 'vic_index_refresh',
+  'vic_index_close_file',
 ] as const;
 
 /** Of the shared-memory module only. */

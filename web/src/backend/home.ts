@@ -28,6 +28,8 @@ export interface FileRequest {
   /** What an empty one is to be; undefined: there is something in it. */
   readonly create: IndexShape | undefined;
   readonly maxBytes: number;
+  /** Others write it: the applier follows what they do. */
+  readonly readOnly: boolean;
 }
 
 export interface ApplierEvents {

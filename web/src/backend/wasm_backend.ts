@@ -399,6 +399,10 @@ export class WasmBackend implements CoreBackend {
     return asks === 0 ? undefined : { asks, status: this.#status(at + kFlush.status) };
   }
 
+  refreshIndex(index: Handle): boolean {
+    return this.#core.vic_index_refresh(index) !== 0;
+  }
+
   closeFile(index: Handle): void {
     this.#core.vic_index_close_file(index);
   }

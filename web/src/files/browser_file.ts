@@ -2,9 +2,11 @@
 //
 // I1: the platform writes beside the old file and replaces it in one step, when the stream is
 //     closed. A file that this made and could not write is removed.
+// I2: where there is no private file system, 'opfs:NAME' is a Blob in IndexedDB.
 import { VicinalError } from '../errors.js';
 import { blobSource, ioError, type ByteSource } from './byte_source.js';
 import type { ByteSink } from './byte_sink.js';
+import { canStoreBlobs, storedBlob, storedBlobSink } from './stored_blob.js';
 
 export const kOpfs = 'opfs:';
 
@@ -23,6 +25,21 @@ export function isMissing(error: unknown): boolean {
   return (error as { name?: unknown } | null)?.name === 'NotFoundError';
 }
 
+/** Whether this realm's files are kept elsewhere, as Blobs (stored_blob.ts). */
+export function needsBlobs(): boolean {
+  const storage = globalThis.navigator?.storage as Partial<StorageManager> | undefined;
+  return typeof storage?.getDirectory !== 'function' && canStoreBlobs();
+}
+
+/** The names of directories and of the file. BAD_OPTION. */
+function partsOf(address: string): string[] {
+  const parts = address.slice(kOpfs.length).split('/');
+  if (parts.some((part) => part === '' || part === '.' || part === '..')) {
+    throw new VicinalError('BAD_OPTION', `${JSON.stringify(address)}: expected 'opfs:NAME'`);
+  }
+  return parts;
+}
+
 /** BAD_OPTION for no name. Of directories only those are there that `make` makes. */
 export async function findOpfs(address: string, make: boolean): Promise<OpfsFile> {
   const storage = (globalThis.navigator as Navigator | undefined)?.storage as
@@ -31,10 +48,7 @@ export async function findOpfs(address: string, make: boolean): Promise<OpfsFile
     throw new VicinalError('UNSUPPORTED', `${address}: this realm has no origin private file system`
       + ' (browsers have one, in secure contexts)');
   }
-  const parts = address.slice(kOpfs.length).split('/');
-  if (parts.some((part) => part === '' || part === '.' || part === '..')) {
-    throw new VicinalError('BAD_OPTION', `${JSON.stringify(address)}: expected 'opfs:NAME'`);
-  }
+  const parts = partsOf(address);
   let directory = await storage.getDirectory();
   for (const part of parts.slice(0, -1)) {
     directory = await directory.getDirectoryHandle(part, { create: make });
@@ -45,6 +59,10 @@ export async function findOpfs(address: string, make: boolean): Promise<OpfsFile
 /** IO, UNSUPPORTED; undefined when there is no such file. */
 export async function opfsSource(address: string, emptyIsMissing: boolean):
 Promise<ByteSource | undefined> {
+  if (needsBlobs()) {
+    const blob = await storedBlob(partsOf(address).join('/'));
+    return blob && blobSource(blob, address);
+  }
   try {
     const { directory, name } = await findOpfs(address, false);
     return await handleSource(await directory.getFileHandle(name), emptyIsMissing);
@@ -73,6 +91,7 @@ export async function handleSource(
 
 /** IO, UNSUPPORTED. */
 export async function opfsSink(address: string): Promise<ByteSink> {
+  if (needsBlobs()) return storedBlobSink(partsOf(address).join('/'));
   try {
     const { directory, name } = await findOpfs(address, true);
     let made = false;

@@ -3,7 +3,7 @@
 //
 // Thread safety: belongs to one realm, as its files do.
 // I1: a number that the core gets is good until the realm leaves; closing it here closes nothing,
-//     since others lead to the same file.
+//     since others lead to the same file. Where each opening opens the file anew, it is closed.
 // I2: the core is told a number for what went wrong; `failure` is what the platform said last.
 
 /** A file that can be read and written at once. Methods throw what the platform throws. */
@@ -52,6 +52,8 @@ export type FileFunctions = Record<string, (...values: number[]) => number | voi
 export class FileTable {
   readonly #files: (OpenFile | undefined)[] = [];
   readonly #names = new Map<string, number>();
+  readonly #openers = new Map<string, () => OpenFile>();
+  readonly #anew = new Set<number>();
   /** What the platform said when something went wrong last. */
   failure: unknown;
   /** Called before each read with what was read so far; true: it is to stop. */
@@ -63,11 +65,20 @@ export class FileTable {
     this.#names.set(path, this.#files.push(file) - 1);
   }
 
+  /** From now on each opening of the path is one of the file that has this name then. */
+  addOpener(path: string, open: () => OpenFile): void {
+    this.#openers.set(path, open);
+  }
+
   /** It leads nowhere again, and the file is closed. */
   remove(path: string): void {
     const file = this.#names.get(path);
     if (file === undefined) return;
     this.#names.delete(path);
+    this.#close(file);
+  }
+
+  #close(file: number): void {
     try {
       this.#files[file]?.close();
     } catch (error) {
@@ -79,6 +90,8 @@ export class FileTable {
   /** Before the realm leaves. */
   close(): void {
     for (const path of Array.from(this.#names.keys())) this.remove(path);
+    for (const file of this.#anew) this.#close(file);
+    this.#anew.clear();
   }
 
   /** The functions that the module imports, over its memory. */
@@ -100,12 +113,17 @@ export class FileTable {
     };
     return {
       vicinal_file_open: (path, count, how) => {
-        const file = this.#names.get(text(path!, count!));
+        const name = text(path!, count!);
+        const opener = this.#openers.get(name);
+        if (opener) return this.#openAnew(opener);
+        const file = this.#names.get(name);
         if (file === undefined) return -kErrors.missing;
         return told(file, (open) =>
           how !== kHow.begin && open.size() === 0 ? -kErrors.missing : file);
       },
-      vicinal_file_close: () => undefined,  // I1
+      vicinal_file_close: (file) => {
+        if (this.#anew.delete(file!)) this.#close(file!);  // I1
+      },
       vicinal_file_size: (file) => told(file!, (open) => open.size()),
       vicinal_file_read: (file, position, to, count) => told(file!, (open) => {
         if (this.onRead?.(this.#bytesRead)) return -kErrors.stopped;
@@ -129,5 +147,16 @@ export class FileTable {
       vicinal_process_id: () =>
         (globalThis as { process?: { pid?: number } }).process?.pid ?? 0,
     };
+  }
+
+  #openAnew(opener: () => OpenFile): number {
+    try {
+      const file = this.#files.push(opener()) - 1;
+      this.#anew.add(file);
+      return file;
+    } catch (error) {
+      this.failure = error;
+      return numberOf(error);
+    }
   }
 }

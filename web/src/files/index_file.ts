@@ -7,14 +7,17 @@
 // I2: the claim outlives workers: a writer's worker that dies leaves the lock where it is, and its
 //     successor uses the file again.
 import type { FileTable } from './file_table.js';
-import { addNodeFile } from './node_index_file.js';
-import { addOpfsFile } from './opfs_index_file.js';
+import { addNodeFile, addNodeReading } from './node_index_file.js';
+import { addOpfsFile, addOpfsReading } from './opfs_index_file.js';
 import type { SaveTarget } from '../types.js';
 
 /** What a worker needs to have the file; cloneable. `path` is what the core knows it by. */
 export type FileSpec =
   | { readonly kind: 'node'; readonly path: string; readonly fd: number }
-  | { readonly kind: 'opfs'; readonly path: string; readonly handle: FileSystemFileHandle };
+  | { readonly kind: 'opfs'; readonly path: string; readonly handle: FileSystemFileHandle }
+  /** The same for whoever reads along. */
+  | { readonly kind: 'node reading'; readonly path: string }
+  | { readonly kind: 'opfs reading'; readonly path: string; readonly handle: FileSystemFileHandle };
 
 export interface FileClaim {
   readonly spec: FileSpec;
@@ -32,7 +35,12 @@ export interface FilePlace {
   head(): Promise<Uint8Array | undefined>;
   /** BUSY naming who has it, IO, UNSUPPORTED. `create`: made, where it is missing. */
   claim(create: boolean): Promise<FileClaim>;
+  /** To read what others write, now and later; there is nothing to be released. IO. */
+  follow(): Promise<FileClaim>;
 }
+
+/** What keeps a file that is read as new as it is; undefined: it always is. */
+export type Renew = (() => Promise<void>) | undefined;
 
 const kMagic = [0x56, 0x49, 0x43, 0x49, 0x4e, 0x41, 0x4c, 0x0a];
 /** The first version of the format that is written to in its place: docs/format.md. */
@@ -45,7 +53,16 @@ export function isLog(head: Uint8Array): boolean {
 }
 
 /** Has the file ready in the calling realm. IO. */
-export function addFile(table: FileTable, spec: FileSpec): Promise<void> {
-  return spec.kind === 'node' ? addNodeFile(table, spec.path, spec.fd)
-    : addOpfsFile(table, spec.path, spec.handle);
+export async function addFile(table: FileTable, spec: FileSpec): Promise<Renew> {
+  switch (spec.kind) {
+    case 'node': return void await addNodeFile(table, spec.path, spec.fd);
+    case 'opfs': return void await addOpfsFile(table, spec.path, spec.handle);
+    case 'node reading': return void await addNodeReading(table, spec.path);
+    case 'opfs reading': return addOpfsReading(table, spec.path, spec.handle);
+  }
+}
+
+/** Whoever reads along has the file without a lock. */
+export function following(spec: FileSpec, bytes: number): FileClaim {
+  return { spec, bytes, isAt: async () => false, release: async () => undefined };
 }

@@ -14,8 +14,8 @@ import { VicinalError } from '../errors.js';
 import { importNode } from '../platform/environment.js';
 import type { SaveTarget } from '../types.js';
 import { ioError } from './byte_source.js';
-import type { FileTable } from './file_table.js';
-import type { FileClaim, FilePlace } from './index_file.js';
+import type { FileTable, OpenFile } from './file_table.js';
+import { following, type FileClaim, type FilePlace } from './index_file.js';
 import { checkKind, isMissing, nodeSource, pathOf, type FileStat } from './node_file.js';
 
 interface Stat extends Pick<FileStat, 'isFile' | 'isDirectory'> {
@@ -25,8 +25,8 @@ interface Stat extends Pick<FileStat, 'isFile' | 'isDirectory'> {
 }
 
 interface NodeFs {
-  readonly constants: { readonly O_RDWR: number; readonly O_CREAT: number;
-    readonly O_NONBLOCK?: number; };
+  readonly constants: { readonly O_RDONLY: number; readonly O_RDWR: number;
+    readonly O_CREAT: number; readonly O_NONBLOCK?: number; };
   openSync(path: string, flags: number, mode?: number): number;
   closeSync(fd: number): void;
   fstatSync(fd: number, options: { bigint: true }): Stat;
@@ -78,6 +78,10 @@ export function nodePlace(path: string): FilePlace {
       }
     },
     claim: (create) => claim(path, create),
+    async follow() {
+      const stat = (await fsModule()).statSync(path, { bigint: true, throwIfNoEntry: false });
+      return following({ kind: 'node reading', path }, Number(stat?.size ?? 0));
+    },
   };
 }
 
@@ -175,13 +179,26 @@ function busy(path: string, writer: number): VicinalError {
 
 /** The descriptor under that path; it stays its owner's. */
 export async function addNodeFile(table: FileTable, path: string, fd: number): Promise<void> {
+  table.add(path, openFile(await fsModule(), fd));
+}
+
+/** The file of that name, each time it is opened. */
+export async function addNodeReading(table: FileTable, path: string): Promise<void> {
   const fs = await fsModule();
-  table.add(path, {
+  const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;
+  table.addOpener(path, () => {
+    const fd = fs.openSync(path, O_RDONLY | O_NONBLOCK);
+    return { ...openFile(fs, fd), close: () => fs.closeSync(fd) };
+  });
+}
+
+function openFile(fs: NodeFs, fd: number): OpenFile {
+  return {
     size: () => Number(fs.fstatSync(fd, { bigint: true }).size),
     read: (to, position) => fs.readSync(fd, to, 0, to.length, position),
     write: (from, position) => fs.writeSync(fd, from, 0, from.length, position),
     sync: () => fs.fdatasyncSync(fd),
     truncate: (bytes) => fs.ftruncateSync(fd, bytes),
     close: () => undefined,
-  });
+  };
 }

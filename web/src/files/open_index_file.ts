@@ -20,14 +20,20 @@ export async function livingPlace(
   source: OpenSource, plan: OpenPlan, signal: AbortSignal | undefined,
 ): Promise<FilePlace | undefined> {
   const place = await filePlace(source);
-  if (!place || plan.readOnly) return undefined;
+  if (!place) return undefined;
   const head = await abortable(place.head(), signal);
-  if (head === undefined || head.length === 0) return plan.create && place;
+  if (head === undefined || head.length === 0) {
+    return plan.create && !plan.readOnly ? place : undefined;
+  }
   return isLog(head) ? place : undefined;
 }
 
-/** Whether this home's writer could have the file: access handles are for workers. */
-export function canLiveIn(home: Home): boolean {
+/**
+ * Whether somebody here could have the file: access handles are for workers, and to follow a file
+ * takes one.
+ */
+export function canLiveIn(home: Home, plan: OpenPlan): boolean {
+  if (plan.readOnly) return home.backend.threads;
   const handles = (globalThis as { FileSystemFileHandle?: { prototype: object } })
     .FileSystemFileHandle?.prototype;
   return isNode() || home.backend.threads
@@ -62,7 +68,7 @@ export async function openIndexFile(
   try {
     const opened = await home.startFileWriter({
       spec: claim.spec, create: claim.bytes === 0 ? plan.create : undefined,
-      maxBytes: plan.maxBytes,
+      maxBytes: plan.maxBytes, readOnly: plan.readOnly,
     }, worker, { ...events, onRead: tell }, stop.signal);
     tell(claim.bytes);
     if (!thrown) return opened;

@@ -9,10 +9,12 @@
 //     the lock.
 import { VicinalError } from '../errors.js';
 import type { SaveTarget } from '../types.js';
-import { findOpfs, handleSource, isFileHandle, isMissing, kOpfs } from './browser_file.js';
+import {
+  findOpfs, isFileHandle, isMissing, kOpfs, needsBlobs,
+} from './browser_file.js';
 import { ioError } from './byte_source.js';
 import type { FileTable } from './file_table.js';
-import type { FileClaim, FilePlace } from './index_file.js';
+import { following, type FileClaim, type FilePlace, type Renew } from './index_file.js';
 
 /** What the library of the DOM has no types for in windows. */
 interface SyncAccessHandle {
@@ -24,10 +26,19 @@ interface SyncAccessHandle {
   close(): void;
 }
 
+interface FileReaderSync {
+  readAsArrayBuffer(blob: Blob): ArrayBuffer;
+}
+
 type WithHandles = FileSystemFileHandle & {
   createSyncAccessHandle?(): Promise<SyncAccessHandle>;
 };
 
+/** The live page, docs/format.md: its bytes that are not zero. */
+const kLiveAt = 12288;
+const kLiveBytes = 32;
+const kHeadBytes = 64;
+const kTurnsMax = 100;
 const kHandleMs = 10_000;
 const kRetryMs = 50;
 
@@ -44,17 +55,39 @@ export async function opfsPlace(
   const handles = (globalThis as { FileSystemFileHandle?: { prototype: object } })
     .FileSystemFileHandle?.prototype;
   // Only workers see the method, but where there is none in windows there is the class.
-  if (!locks || !handles) return undefined;
+  if (!locks || !handles || needsBlobs()) return undefined;
   const path = typeof source === 'string' ? source : await pathOf(source);
   if (path === undefined) return undefined;
   return {
     async head() {
       const handle = typeof source === 'string' ? await find(source, false) : source;
-      const bytes = handle && await handleSource(handle, false);
-      return bytes && (await bytes.next() ?? new Uint8Array(0));
+      return handle && headOf(handle);
     },
     claim: (create) => claim(locks, path, create),
+    async follow() {
+      const handle = await find(path, false);
+      if (!handle) throw new VicinalError('IO', `${path}: there is no such file`);
+      return following({ kind: 'opfs reading', path, handle }, (await handle.getFile()).size);
+    },
   };
+}
+
+/** A file that is written to meanwhile may be refused: another one is had of what it is then. */
+async function headOf(handle: FileSystemFileHandle): Promise<Uint8Array | undefined> {
+  for (let turn = 1;; ++turn) {
+    let file: File;
+    try {
+      file = await handle.getFile();
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw ioError(handle.name, error);
+    }
+    try {
+      return new Uint8Array(await file.slice(0, kHeadBytes).arrayBuffer());
+    } catch (error) {
+      if (turn === kTurnsMax) throw ioError(handle.name, error);
+    }
+  }
 }
 
 /** 'opfs:NAME' of a handle; undefined for a file that is elsewhere. */
@@ -140,6 +173,49 @@ export async function addOpfsFile(
     truncate: (bytes) => file.truncate(bytes),
     close: () => file.close(),
   });
+}
+
+/**
+ * By a worker: what the file is each time that it is renewed. Another tab may have the access
+ * handle, which lets nobody else open one, but a file can be had of what it has written. Its length
+ * is that of the moment, its bytes are those of now: so the live page is kept from before, or the
+ * end that it tells would lie behind the length again and again while somebody writes.
+ */
+export async function addOpfsReading(
+  table: FileTable, path: string, handle: FileSystemFileHandle,
+): Promise<Renew> {
+  const reader = new (globalThis as unknown as { FileReaderSync: new () => FileReaderSync })
+    .FileReaderSync();
+  const read = (from: File, position: number, count: number): Uint8Array =>
+    new Uint8Array(reader.readAsArrayBuffer(from.slice(position, position + count)));
+  let file = await handle.getFile();
+  let live: Uint8Array = new Uint8Array(0);
+  const renew = async (): Promise<void> => {
+    live = read(await handle.getFile(), kLiveAt, kLiveBytes);
+    file = await handle.getFile();
+  };
+  await renew().catch(() => undefined);  // it is renewed before it is looked at again
+  const refuse = (): never => {
+    throw new VicinalError('READ_ONLY', `${path}: is only read here`);
+  };
+  table.add(path, {
+    size: () => file.size,
+    read(to, position) {
+      const bytes = read(file, position, to.length);
+      const from = Math.max(position, kLiveAt);
+      const end = Math.min(position + bytes.length, kLiveAt + live.length);
+      if (from < end) {
+        bytes.set(live.subarray(from - kLiveAt, end - kLiveAt), from - position);
+      }
+      to.set(bytes);
+      return bytes.length;
+    },
+    write: refuse,
+    sync: refuse,
+    truncate: refuse,
+    close: () => undefined,
+  });
+  return renew;
 }
 
 async function accessHandle(
