@@ -28,6 +28,8 @@ Message* Core::waiting_compaction() const noexcept {
 bool Core::answer_compactions() noexcept {
   const auto& newest = static_cast<const segment::Version&>(*root_.newest());
   bool any = false;
+  // So that their extents need no room for more rows.
+  if (journal_ != nullptr && waiting_compaction() != nullptr) builder_.seal_segments(newest);
   while (Message* message = waiting_compaction()) {
     any = true;
     message->status = closed() ? Status(Code::closed) : damaged();

@@ -117,6 +117,9 @@ class Core {
   Status restore(std::uint64_t sequence, Restore& restore, bool appends = true) noexcept;
   // The same: from now on versions go to a file.
   void attach(std::unique_ptr<Journal> journal) noexcept { journal_ = std::move(journal); }
+  [[nodiscard]] Journal::Source journal_source() noexcept {
+    return {root_, slots_, reclaimer_, options_, quantiser_->layout()};
+  }
   // Null: the index has no file.
   [[nodiscard]] Journal* journal() const noexcept { return journal_.get(); }
   // The same: from now on its versions are those that another process commits to a file (I10).

@@ -7,7 +7,7 @@
 #include "engine/log_file.hpp"
 #include "engine/opener.hpp"
 #include "engine/reader.hpp"
-#include "platform/file.hpp"
+#include "engine/verifier.hpp"
 #include "platform/file_system.hpp"
 #include "vicinal/vicinal.hpp"
 
@@ -108,10 +108,18 @@ Result<Index> Index::open(const std::string& path, const OpenOptions& options) {
   wanted.mapped = options.mapped;
   wanted.detached = options.detached;
   wanted.memory_bytes_max = options.memory_bytes_max;
+  wanted.upgrade = options.upgrade;
+  wanted.commit_on_flush = options.commit_on_flush;
   if (options.create.has_value()) wanted.create = &*options.create;
   auto core = engine::Opener::open(files, path.c_str(), wanted);
   if (!core.ok()) return core.status();
   return Index(std::move(core).value(), options.read_only);
+}
+
+Result<FileReport> verify_file(const std::string& path, std::uint64_t memory_bytes_max,
+                               platform::FileSystem* files) {
+  return engine::verify_file(files == nullptr ? platform::system_files() : *files, path.c_str(),
+                             memory_bytes_max);
 }
 
 const IndexOptions& Index::options() const noexcept { return core_->options(); }
@@ -227,7 +235,12 @@ Result<Receipt> Index::compact() {
   if (read_only_) return Status(Code::read_only);
   auto message = core_->make_message(engine::MessageKind::compact, 0);
   if (!message.ok()) return message.status();
-  return write(*core_, **message);
+  auto compacted = write(*core_, **message);
+  engine::Journal* journal = core_->journal();
+  if (!compacted.ok() || journal == nullptr) return compacted;
+  const Status rewritten = journal->rewrite();
+  if (!rewritten.ok()) return rewritten;
+  return compacted;
 }
 
 Result<Receipt> Index::flush() {
@@ -351,9 +364,7 @@ Status Index::save(const std::string& path) const {
   }
   auto reader = engine::ReaderCore::open(core_);
   if (!reader.ok()) return reader.status();
-  auto image = engine::Image::save(**reader);
-  if (!image.ok()) return image.status();
-  return platform::write_file(path.c_str(), {image->data(), image->size()});
+  return engine::save_log_file(platform::system_files(), path.c_str(), **reader);
 }
 
 Stats Index::stats() const {

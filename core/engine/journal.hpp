@@ -39,10 +39,22 @@
 // has made certain; the two slots take turns, so one is always whole. Where (5) is lost, the walk
 // behind the older slot's end finds the record all the same.
 //
+// A file that has much garbage (kGarbagePercent) is rewritten beside itself, a step behind each
+// commit, so that no write waits for all of it:
+//   (r1) pins the newest version, V, and begins a new file (log_file.hpp)
+//   (r2) some of V's blocks are copied, more than what the commit has appended
+//   (r3) when all of them are there: V's directory, and what the version last logged has more than
+//        V; a sync. The new file is locked as the old one is, and renamed over it
+//   (r4) stores moved in the old live page   release [moved]; the log goes on in the new file
+// Until the rename the old file has everything, and is what a loss of power leaves; from then on
+// the new one has, which was synced before. Any error up to the rename gives the new file up, and
+// the old one goes on. `rewrite` does the same at once. V is one version of which nothing may be
+// freed: where much is retired meanwhile, the next (r2) copies all that is left.
+//
 // I1: a write or a sync that fails ends the log for good: nobody knows what is on the disk, and a
 //     second sync may say OK for what the first one lost. Who wanted certainty gets IO(errno), all
 //     later ones READ_ONLY; searches and other writes go on in memory.
-// I2: `durable_` is never more than what (3) and (5) have made certain.
+// I2: `durable_` is never more than what (3) and (5), or (r3), have made certain.
 // I3: without a log that works no version is pinned.
 // I4: where files cannot be mapped, the live page is written (live_fields.hpp).
 // I5: a holder of the log's token that died in it leaves nobody who knows how far it came: the log
@@ -54,12 +66,14 @@
 #include <optional>
 
 #include "engine/live_fields.hpp"
+#include "engine/log_file.hpp"
 #include "engine/log_writer.hpp"
 #include "platform/file_system.hpp"
 #include "segment/version.hpp"
 #include "storage/log_format.hpp"
 #include "sync/event.hpp"
 #include "sync/reader_slots.hpp"
+#include "sync/reclaimer.hpp"
 #include "sync/version_root.hpp"
 #include "sync/writer_token.hpp"
 #include "vicinal/status.hpp"
@@ -70,21 +84,47 @@ namespace vicinal::engine {
 // times the directory: opening reads no more, and writing costs no more.
 inline constexpr std::uint64_t kDirectoryBytesMin = std::uint64_t{256} << 10;
 inline constexpr std::uint64_t kDirectoryShare = 4;
+// A table of ids is written before a directory when the last one lacks this many rows, and than
+// so many hundredths of all; at the end it may lack fewer.
+inline constexpr std::uint64_t kRowsWithoutIds = 4096;
+inline constexpr std::uint64_t kPercentWithoutIds = 50;
+inline constexpr std::uint64_t kRowsWithoutIdsAtEnd = 1024;
+inline constexpr std::uint64_t kPercentWithoutIdsAtEnd = 10;
+// A file is rewritten when more of it than both of these is garbage: what no opening reads.
+inline constexpr std::uint64_t kGarbagePercent = 25;
+inline constexpr std::uint64_t kGarbageBytesMin = std::uint64_t{64} << 10;
+// Bytes that (r2) copies: this many at least, and this many times what the commit has appended.
+inline constexpr std::uint64_t kRewriteBytesMin = std::uint64_t{16} << 10;
+inline constexpr std::uint64_t kRewriteShare = 4;
 
 class Journal {
  public:
+  // The index that is logged.
+  struct Source {
+    const sync::VersionRoot& root;
+    sync::ReaderSlots& slots;
+    const sync::Reclaimer& reclaimer;  // its bytes() alone
+    const IndexOptions& options;
+    const quant::CodeLayout& layout;
+  };
+  // Where the file is.
+  struct Home {
+    platform::FileSystem& files;
+    std::unique_ptr<char[]> path;  // full: a process may change its folder
+    std::unique_ptr<platform::File> file;
+  };
   // What opening has found, or what a new file has.
   struct State {
     LogWriter::Place place;
     std::uint64_t directory = 0;        // position of the newest one
     std::uint64_t directory_bytes = 0;  // of its record
     std::uint64_t turn = 0;             // of the newest meta slot
+    bool commit_on_flush = false;       // only what `make_durable` asks for is logged
   };
 
-  // `slots` has no free slot: BUSY. FULL.
-  [[nodiscard]] static Result<std::unique_ptr<Journal>> create(
-      const sync::VersionRoot& root, sync::ReaderSlots& slots, std::unique_ptr<platform::File> file,
-      const quant::CodeLayout& layout, const State& state) noexcept;
+  // BUSY without free reader slots; FULL, IO. `source` outlives it.
+  [[nodiscard]] static Result<std::unique_ptr<Journal>> create(const Source& source, Home home,
+                                                               const State& state) noexcept;
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
   ~Journal();
@@ -92,7 +132,7 @@ class Journal {
   // Before anybody else knows it: the log stands for the newest version. Stores a meta slot, so
   // that both are whole, and the live page. IO, FULL.
   Status start() noexcept;
-  [[nodiscard]] LogWriter& writer() noexcept { return writer_; }
+  [[nodiscard]] LogWriter& writer() noexcept { return *writer_; }
 
   // After a version was published: logs the newest one, unless somebody is at it.
   void follow() noexcept;
@@ -100,6 +140,10 @@ class Journal {
   // the first who fails, then READ_ONLY; FULL without memory, or without room where files say so;
   // CLOSED after `stop`; WOULD_BLOCK for a thread that may not wait, which asks.
   Status make_durable(std::uint64_t sequence) noexcept;
+  // The file without garbage: its newest version and, perhaps, what was written meanwhile. Returns
+  // when that is on the disk, or there was nothing to gain. IO, FULL, CORRUPT (damage was met): the
+  // file is as it was. UNSUPPORTED where files cannot be replaced. Else as `make_durable`.
+  Status rewrite() noexcept;
   // READ_ONLY once the log has ended (I1).
   [[nodiscard]] Status status() const noexcept;
   // Whether `path` leads to the file.
@@ -118,17 +162,21 @@ class Journal {
   // With proof that the realm (not 0) runs no more: frees the token if that realm had it (I5).
   void take_from(std::uint32_t realm) noexcept;
 
-  // When nothing is published any more: logs what is, and closes the file. By a thread that may not
-  // wait, while somebody else has the log: nothing.
+  // When nothing is published any more: what is gets certain, if it can be, and the file closed. By
+  // a thread that may not wait, while somebody else has the log: nothing.
   void stop() noexcept;
 
   // Reader slots that it has.
-  [[nodiscard]] static constexpr std::uint32_t slots() noexcept { return 2; }
+  [[nodiscard]] static constexpr std::uint32_t slots() noexcept { return 3; }
 
  private:
-  Journal(const sync::VersionRoot& root, sync::ReaderSlots& slots,
-          std::unique_ptr<platform::File> file, const quant::CodeLayout& layout,
-          const State& state) noexcept;
+  struct Rewriting {
+    platform::TemporaryFile temporary;
+    std::unique_ptr<LogFileMaker> maker;  // writes to that file
+    const segment::Version* version;
+  };
+
+  Journal(const Source& source, Home home, const State& state) noexcept;
 
   enum class Ended : std::uint32_t { no = 0, failed = 1, stopped = 2 };
 
@@ -140,22 +188,39 @@ class Journal {
   // Steps (V) to (5).
   Status log_newest(bool durable) noexcept;
   Status append_newest() noexcept;
-  Status append_directory() noexcept;
+  Status append_directory() noexcept;  // when it is time
+  Status append_directory_now() noexcept;
+  Status append_ids(std::uint64_t rows_min, std::uint64_t percent) noexcept;
   Status make_certain() noexcept;
   Status write_meta() noexcept;
+  void announce() noexcept;
   // I1. Returns what to tell.
   Status failed(Status status) noexcept;
+  [[nodiscard]] Status tell(const Status& status) noexcept;
   void let_go_of_versions() noexcept;
+  [[nodiscard]] bool is_all_durable() const noexcept;
+  // At the end: with nothing to be read but what a later opening needs.
+  void leave_quick_to_open() noexcept;
   void close_file() noexcept;
+  // journal_rewrite.cpp. What the file has that opening does not read.
+  [[nodiscard]] std::uint64_t garbage_bytes() const noexcept;
+  // Behind a commit that has appended so many bytes.
+  void rewrite_some(std::uint64_t appended) noexcept;
+  [[nodiscard]] bool leads_to(platform::File& file) const noexcept;
+  Status begin_rewriting() noexcept;              // (r1)
+  Status go_on_rewriting(std::uint64_t bytes) noexcept;  // (r2), at the end (r3) and (r4)
+  Status end_rewriting() noexcept;                // (r3), (r4)
+  Status take_name() noexcept;
+  void give_up_rewriting(const Status& why) noexcept;
 
-  const sync::VersionRoot& root_;
-  sync::ReaderSlots& slots_;
-  std::unique_ptr<platform::File> file_;
-  LogWriter writer_;
+  Source source_;
+  Home home_;
+  bool commit_on_flush_;
+  std::unique_ptr<LogWriter> writer_;
   std::uint64_t directory_;
   std::uint64_t directory_bytes_;
   std::uint64_t turn_;
-  LiveFields live_;
+  std::unique_ptr<LiveFields> live_;
 
   sync::WriterToken token_;
   sync::EventCount news_;  // the bell
@@ -170,6 +235,12 @@ class Journal {
   static constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
   std::uint32_t holds_ = kNoSlot;  // the slot that pins `logged_`
   std::uint32_t free_ = kNoSlot;
+  std::uint32_t keeps_ = kNoSlot;  // pins what is being rewritten
+  std::unique_ptr<Rewriting> rewriting_;
+  std::uint64_t rewritings_ = 0;     // that were begun
+  std::uint64_t rewritten_ = 0;      // and ended, by their numbers
+  std::uint64_t garbage_goal_ = 0;   // none is begun below this, after one that failed
+  Status rewriting_failed_;          // why the last one was given up
   const segment::Version* logged_ = nullptr;
   Status failure_;  // what ended the log, until somebody is told
 };

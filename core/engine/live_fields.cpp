@@ -32,6 +32,11 @@ void LiveFields::announce(std::uint64_t end, std::uint64_t sequence) noexcept {
   put(storage::kLiveEnd, end, sizeof end);  // I2
 }
 
+void LiveFields::say_moved() noexcept {
+  if (page_ != nullptr) return page_->say_moved();
+  put(storage::kLiveState, sync::LivePage::kMoved, sizeof(std::uint32_t));
+}
+
 void LiveFields::end() noexcept {
   if (page_ != nullptr) {
     page_->writer.store(0, sync::relaxed);

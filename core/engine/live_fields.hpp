@@ -29,6 +29,8 @@ class LiveFields {
   // This process has the file for writing.
   void begin() noexcept;
   void announce(std::uint64_t end, std::uint64_t sequence) noexcept;
+  // Another file has this one's name.
+  void say_moved() noexcept;
   // Nobody has it any more. While the file is open.
   void end() noexcept;
 

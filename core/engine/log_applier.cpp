@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/aligned_buffer.hpp"
+#include "engine/ids_reader.hpp"
 #include "engine/mapped_extent.hpp"
 #include "segment/slab.hpp"
 
@@ -35,18 +36,29 @@ struct ShownRows {
 Status LogApplier::apply_all(segment::Replay& replay, segment::Damage& damage) noexcept {
   follows_ = false;
   calibrated_ = false;
-  std::uint64_t live_rows = 0;
+  ids_ = {};
+  storage::CommitHead head;
   for (std::size_t i = 0; i < reader_.records(); ++i) {
     const auto record = reader_.record(i);
     if (!record.ok()) return record.status();
-    live_rows = record->view.head().live_rows;
+    head = record->view.head();
     const Status applied = apply_record(replay, damage, record->view);
     if (!applied.ok()) return applied;
   }
-  Status entered = live_rows == 0 ? Status() : replay.expect_rows(live_rows);
+  return enter_ids(replay, head);
+}
+
+Status LogApplier::enter_ids(segment::Replay& replay, const storage::CommitHead& head) noexcept {
+  IdsReader table(file_, reader_, slabs_ == Slabs::mapped);
+  Status entered = uses_ids_ ? table.attach(head.ids_record, replay) : Status();
+  if (table.bytes() != 0) ids_ = {head.ids_record, table.bytes(), 0};
+  if (entered.ok() && head.live_rows != 0) entered = replay.expect_rows(head.live_rows);
   for (std::uint32_t number = 0; entered.ok() && number < reader_.segment_end(); ++number) {
     const LogReader::FileSegment* at = reader_.segment(number);
-    if (at != nullptr) entered = replay.enter_hints(number, 0, at->rows);
+    if (at == nullptr) continue;
+    const std::uint32_t covered = table.covered(number);
+    ids_.uncovered += at->rows - covered;
+    entered = replay.enter_hints(number, covered, at->rows);
   }
   return entered;
 }

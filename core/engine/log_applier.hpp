@@ -35,6 +35,13 @@ class LogApplier {
     read,    // in memory, compared as they are read
   };
 
+  // Which rows the table of ids covered.
+  struct Ids {
+    std::uint64_t position = 0;  // of its record; 0: none was of use
+    std::uint64_t bytes = 0;     // of its record
+    std::uint64_t uncovered = 0;  // rows that it says nothing of
+  };
+
   // Both outlive this.
   LogApplier(platform::File& file, LogReader& reader, Slabs slabs) noexcept
       : file_(file), reader_(reader), slabs_(slabs) {}
@@ -45,8 +52,12 @@ class LogApplier {
   // rows are entered in the version's tables. `applied`: how many of them were whole.
   Status apply_new(segment::Replay& replay, segment::Damage& damage,
                    std::size_t* applied) noexcept;
+  // Before `apply_all`: ids are read from the rows and compared, whatever table there is.
+  void leave_out_ids() noexcept { uses_ids_ = false; }
+  [[nodiscard]] const Ids& ids() const noexcept { return ids_; }
 
  private:
+  Status enter_ids(segment::Replay& replay, const storage::CommitHead& head) noexcept;
   Status apply_record(segment::Replay& replay, segment::Damage& damage,
                       const storage::CommitView& view) noexcept;
   Status set_origin(segment::Replay& replay, const storage::CommitView& view) noexcept;
@@ -73,6 +84,8 @@ class LogApplier {
   bool calibrated_ = false;
   bool follows_ = false;
   GrowingBuffer shown_;  // what `apply_new` has shown: ids to enter (I4)
+  bool uses_ids_ = true;
+  Ids ids_;
 };
 
 // A file, what is in it, and how that becomes a version.

@@ -2,16 +2,71 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/bits.hpp"
+#include "base/checksum.hpp"
+#include "engine/live_copy.hpp"
+#include "engine/reader.hpp"
 
 namespace vicinal::engine {
 
-Status write_log_file(platform::File& file, const IndexOptions& options,
-                      const quant::CodeLayout& layout, const segment::Version& version) noexcept {
-  if (options.ids != IdKind::number) {
-    return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::ids));
+using segment::SegmentView;
+using segment::Version;
+using simd::kBlockRows;
+
+namespace {
+
+// What becomes a uuid's second half.
+constexpr std::uint64_t kUuidSeed = 0x7669636e616c2e33u;
+
+// Strings have no records yet.
+[[nodiscard]] Status check_kind(const IndexOptions& options) noexcept {
+  if (options.ids == IdKind::number) return {};
+  return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::ids));
+}
+
+template <class T>
+[[nodiscard]] std::uint64_t sum_value(const T& value, std::uint64_t seed) noexcept {
+  return checksum64(&value, sizeof value, seed);
+}
+
+// Of all that a view's rows are, each array's sum the seed of the next one.
+[[nodiscard]] std::uint64_t sum_rows(const SegmentView& view, const quant::CodeLayout& layout,
+                                     std::span<std::uint8_t> packed, std::uint64_t seed) noexcept {
+  const segment::Segment& segment = *view.segment;
+  const std::uint32_t whole = view.rows / kBlockRows;
+  std::uint64_t sum = sum_value(view.rows, seed);
+  if (view.rows == 0) return sum;
+  const std::size_t factor_bytes = view.rows * sizeof(float);
+  sum = checksum64(segment.slab(), whole * layout.plane_block_bytes, sum);
+  sum = checksum64(segment.rest(0), view.rows * layout.rest_bytes, sum);
+  sum = checksum64(segment.scales(), factor_bytes, sum);
+  sum = checksum64(segment.plane_scales(), factor_bytes, sum);
+  sum = checksum64(segment.plane_cosines2(), factor_bytes, sum);
+  sum = checksum64(segment.ids(), view.rows * sizeof(std::uint64_t), sum);
+  for (std::uint32_t row = whole * kBlockRows; row < view.rows; ++row) {
+    view.copy_packed_row(layout, row, packed.data());
+    sum = checksum64(packed.data(), layout.sign_bytes, sum);
   }
+  return sum;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LogFileMaker>> LogFileMaker::create(
+    platform::File& file, const storage::Uuid& uuid, const IndexOptions& options,
+    const quant::CodeLayout& layout, const Version& version,
+    LogWriter::Extents extents) noexcept {
+  const Status kind = check_kind(options);
+  if (!kind.ok()) return kind;
+  std::unique_ptr<LogFileMaker> maker(new (std::nothrow) LogFileMaker(file, version, extents));
+  if (maker == nullptr) return Status(Code::full, sizeof(LogFileMaker));
+  maker->log_.reset(new (std::nothrow) LogWriter(file, layout, {uuid}));
+  if (maker->log_ == nullptr) return Status(Code::full, sizeof(LogWriter));
   storage::Superblock superblock;
-  platform::draw_random(superblock.uuid.bytes);
+  superblock.uuid = uuid;
   superblock.dim = options.dim;
   superblock.metric = options.metric;
   superblock.bits = options.bits;
@@ -20,24 +75,143 @@ Status write_log_file(platform::File& file, const IndexOptions& options,
   superblock.coded_dim = layout.coded_dim;
   std::byte page[storage::kFilePageBytes];
   storage::write_superblock(page, superblock);
-  Status written = file.write_at(0, page);
+  const Status written = file.write_at(0, page);
   if (!written.ok()) return written;
-  LogWriter log(file, layout, {superblock.uuid});
-  written = log.append_directory(version, LogWriter::Extents::cut_to_rows);
+  return maker;
+}
+
+Result<bool> LogFileMaker::advance(std::uint64_t bytes) noexcept {
+  const std::uint64_t before = log_->bytes_written();
+  while (number_ < version_.segment_end) {
+    const std::uint64_t spent = log_->bytes_written() - before;
+    if (spent >= bytes) return false;
+    const SegmentView* view = version_.view(number_);
+    if (view == nullptr) {
+      ++number_;
+      continue;
+    }
+    const auto all = log_->write_ahead(*view, version_.sequence, extents_, bytes - spent);
+    if (!all.ok()) return all.status();
+    if (*all) ++number_;
+    const Status synced = sync_now_and_then();
+    if (!synced.ok()) return synced;
+  }
+  return true;
+}
+
+Status LogFileMaker::sync_now_and_then() noexcept {  // I2
+  if (log_->bytes_written() - synced_ < kSyncBytes) return {};
+  synced_ = log_->bytes_written();
+  return file_.sync();
+}
+
+Status LogFileMaker::finish(const Version& newest) noexcept {
+  Status written = log_->append_ids(version_);
   if (!written.ok()) return written;
+  directory_ = log_->place().end;
+  written = log_->append_directory(version_, extents_);
+  if (!written.ok()) return written;
+  directory_bytes_ = log_->place().end - directory_;
+  if (newest.sequence != version_.sequence) written = log_->append_commit(version_, newest);
+  if (written.ok()) written = write_metas(newest);
+  return written.ok() ? file_.sync() : written;
+}
+
+// Both, so that one may rot.
+Status LogFileMaker::write_metas(const Version& newest) noexcept {
   storage::MetaSlot meta;
-  meta.sequence = version.sequence;
-  meta.end = log.place().end;
-  meta.directory = log.record();
-  meta.rows = version.live_rows;
-  // Both, so that one may rot.
-  for (meta.turn = 1; written.ok() && meta.turn <= storage::kMetaSlots; ++meta.turn) {
+  meta.sequence = newest.sequence;
+  meta.end = log_->place().end;
+  meta.directory = directory_;
+  meta.rows = newest.live_rows;
+  for (meta.turn = 1; meta.turn <= turn(); ++meta.turn) {
     const auto slot = static_cast<std::uint32_t>(meta.turn % storage::kMetaSlots);
     std::byte bytes[storage::kMetaBytes];
-    storage::write_meta(bytes, superblock.uuid, slot, meta);
-    written = file.write_at(storage::meta_position(slot), bytes);
+    storage::write_meta(bytes, log_->place().uuid, slot, meta);
+    const Status written = file_.write_at(storage::meta_position(slot), bytes);
+    if (!written.ok()) return written;
   }
-  return written.ok() ? file.sync() : written;
+  return {};
+}
+
+Status write_log_file(platform::File& file, const storage::Uuid& uuid, const IndexOptions& options,
+                      const quant::CodeLayout& layout, const Version& version) noexcept {
+  auto maker = LogFileMaker::create(file, uuid, options, layout, version,
+                                    LogWriter::Extents::cut_to_rows);
+  if (!maker.ok()) return maker.status();
+  for (bool all = false; !all;) {
+    const auto advanced = (*maker)->advance(LogFileMaker::kSyncBytes);
+    if (!advanced.ok()) return advanced.status();
+    all = *advanced;
+  }
+  return (*maker)->finish(version);
+}
+
+Result<storage::Uuid> uuid_of(const IndexOptions& options, const Version& version) noexcept {
+  const quant::CodeLayout layout = quant::CodeLayout::of(options.dim, options.bits);
+  auto packed = AlignedBuffer::create(layout.packed_row_bytes);
+  if (!packed.ok()) return packed.status();
+  const std::uint64_t kind[] = {options.dim, static_cast<std::uint64_t>(options.metric),
+                                options.bits, static_cast<std::uint64_t>(options.originals),
+                                options.seed, version.sequence};
+  std::uint64_t sum = sum_value(kind, 0);
+  if (version.calibration != nullptr) {
+    sum = checksum64(version.calibration->origin(), options.dim * sizeof(float),
+                     sum_value(version.calibration->number, sum));
+  }
+  for (std::uint32_t number = 0; number < version.segment_end; ++number) {
+    const SegmentView* view = version.view(number);
+    if (view == nullptr) continue;
+    for (std::uint32_t block = 0; block < view->blocks(); ++block) {
+      if (view->block_is_sound(block)) continue;
+      return Status(Code::corrupt, view->segment->checks()->damage().where());
+    }
+    sum = sum_rows(*view, layout, {packed->as<std::uint8_t>(), packed->size()},
+                   sum_value(number, sum));
+  }
+  const std::uint64_t halves[] = {sum, sum_value(sum, kUuidSeed)};
+  storage::Uuid uuid;
+  static_assert(sizeof halves == sizeof uuid.bytes);
+  std::memcpy(uuid.bytes.data(), halves, sizeof halves);
+  return uuid;
+}
+
+Status busy_with_writer(platform::File& file) noexcept {
+  std::uint64_t process = 0;
+  (void)file.read_at(storage::kLivePagePosition + storage::kLiveWriter,
+                     std::as_writable_bytes(std::span(&process, 1)));
+  return Status(Code::busy, process);
+}
+
+Status save_version(platform::FileSystem& files, const char* path, const Core& core,
+                    const Version& version) noexcept {
+  const IndexOptions& options = core.options();
+  const quant::CodeLayout& layout = core.quantiser().layout();
+  const auto uuid = uuid_of(options, version);
+  if (!uuid.ok()) return uuid.status();
+  auto temporary = files.create_beside(path);
+  if (!temporary.ok()) return temporary.status();
+  const Status written = write_log_file(*temporary->file, *uuid, options, layout, version);
+  if (written.ok()) return files.rename_over(*temporary);
+  files.discard(*temporary);
+  return written;
+}
+
+Status save_log_file(platform::FileSystem& files, const char* path, ReaderCore& reader) noexcept {
+  const ReaderCore::Entry entry(reader);
+  if (!entry.status().ok()) return entry.status();
+  Core& core = reader.core();
+  if (const Status kind = check_kind(core.options()); !kind.ok()) return kind;
+  // Until the name leads to the new file. Where there is none, or none that we may look at, nobody
+  // can be told.
+  const auto before = files.open(path, platform::Access::read);
+  if (before.ok() && (*before)->lock().code() == Code::busy) return busy_with_writer(**before);
+  const Version& version = entry.version();
+  if (version.dead_rows == 0) return save_version(files, path, core, version);
+  const auto copy = copy_live_rows(core, version);
+  if (!copy.ok()) return copy.status();
+  const auto& copied = static_cast<const Version&>(*(*copy)->root().newest());
+  return save_version(files, path, **copy, copied);
 }
 
 Status MemoryFile::read_at(std::uint64_t offset, std::span<std::byte> bytes) noexcept {

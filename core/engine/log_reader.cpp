@@ -180,6 +180,7 @@ Status LogReader::read_metas() noexcept {
     const Status read = file_.read_at(storage::meta_position(slot), bytes);
     if (!read.ok()) return read;
     const auto meta = storage::read_meta(bytes, superblock_.uuid, slot);
+    if (meta.ok()) metas_ |= 1u << slot;
     if (!meta.ok() || meta->turn <= turn_) continue;
     turn_ = meta->turn;
     certain_end_ = meta->end;
@@ -233,6 +234,18 @@ Status LogReader::find_end() noexcept {
   return walked;
 }
 
+Status LogReader::examine(Witness& witness) noexcept {
+  witness_ = &witness;
+  Status walked = read_metas();
+  if (walked.ok() && certain_end_ > bytes_) walked = corrupt(certain_end_);
+  if (walked.ok()) walked = walk(storage::kLogStart, true, bytes_);
+  if (walked.ok() && (records() == 0 || (turn_ != 0 && shown_.end < certain_end_))) {
+    walked = corrupt(end_);
+  }
+  witness_ = nullptr;
+  return walked;
+}
+
 Status LogReader::walk(std::uint64_t position, bool chained, std::uint64_t limit) noexcept {
   positions_.clear();
   segments_.clear();
@@ -250,6 +263,7 @@ Status LogReader::walk_on(bool chained, std::uint64_t limit) noexcept {
     const auto header = read_record(end_, chained ? &previous_ : nullptr);
     Status taken = header.status();
     if (header.ok()) taken = take(*header);
+    if (taken.ok() && witness_ != nullptr) taken = witness_->saw(*header, body_.bytes());
     if (taken.code() == Code::corrupt && end_ >= certain_end_) {  // I2
       torn_ = true;
       return {};
@@ -357,7 +371,9 @@ Status LogReader::take_version(const RecordHeader& header,
   }
   Status noted = note_segments(view);
   // The blocks of a directory are those of commits before it, unless nothing is known of them.
-  const bool uncertain = header.end() > certain_end_ && (!directory || (first && turn_ == 0));
+  const bool uncertain =
+      witness_ != nullptr ? !directory || first
+                          : header.end() > certain_end_ && (!directory || (first && turn_ == 0));
   if (noted.ok()) {
     noted = storage::check_rows(view, [this](std::uint32_t number) {
       const FileSegment* at = segment(number);
@@ -474,6 +490,14 @@ Status LogReader::check_extents() noexcept {
     if (first[i - 1].end() > first[i].position) return Status(Code::corrupt, first[i].position);
   }
   return {};
+}
+
+Result<LogReader::Ids> LogReader::ids(std::uint64_t position) noexcept {
+  const auto header = read_record(position, nullptr);
+  if (!header.ok()) return header.status();
+  const auto view = storage::IdsView::parse(*header, body_.bytes());
+  if (!view.ok()) return corrupt(position);
+  return Ids{*header, *view};
 }
 
 Result<LogReader::Record> LogReader::record(std::size_t index) noexcept {

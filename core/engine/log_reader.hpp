@@ -23,6 +23,7 @@
 #include "segment/segment.hpp"
 #include "storage/commit_format.hpp"
 #include "storage/extent_format.hpp"
+#include "storage/ids_format.hpp"
 #include "storage/log_format.hpp"
 #include "vicinal/status.hpp"
 
@@ -72,6 +73,11 @@ class LogReader {
     storage::CommitView view;
   };
 
+  struct Ids {
+    storage::RecordHeader header;
+    storage::IdsView view;
+  };
+
   explicit LogReader(platform::File& file) noexcept : file_(file) {}
 
   // The superblock. CORRUPT, VERSION, UNSUPPORTED, IO.
@@ -88,6 +94,23 @@ class LogReader {
   void keep() noexcept { before_.clear(); }
   void take_back() noexcept;
 
+  // Told of every record that is examined.
+  class Witness {
+   public:
+    virtual Status saw(const storage::RecordHeader& header,
+                       std::span<const std::byte> body) noexcept = 0;
+
+   protected:
+    ~Witness() = default;
+  };
+  // In place of find_end: all records from the first one on, however old, and every block that any
+  // of them made whole. The errors are the same, and the witness's.
+  Status examine(Witness& witness) noexcept;
+  // Whether a meta slot was valid.
+  [[nodiscard]] bool has_meta(std::uint32_t slot) const noexcept {
+    return (metas_ >> slot & 1) != 0;
+  }
+
   // Where it ends.
   [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
   [[nodiscard]] std::uint64_t previous() const noexcept { return previous_; }
@@ -96,6 +119,7 @@ class LogReader {
   [[nodiscard]] std::uint64_t directory_bytes() const noexcept { return directory_bytes_; }
   [[nodiscard]] std::uint64_t turn() const noexcept { return turn_; }
   [[nodiscard]] bool torn() const noexcept { return torn_; }
+  [[nodiscard]] std::uint64_t shown_end() const noexcept { return shown_.end; }
   [[nodiscard]] std::uint64_t file_bytes() const noexcept { return bytes_; }
 
   // The directory, then each commit behind it; after `advance` the new commits.
@@ -111,6 +135,8 @@ class LogReader {
   [[nodiscard]] std::uint32_t segment_end() const noexcept {
     return static_cast<std::uint32_t>(segments_.size() / sizeof(FileSegment));
   }
+  // The id table there. Valid until the next call. CORRUPT: none, or not whole. IO, FULL.
+  [[nodiscard]] Result<Ids> ids(std::uint64_t position) noexcept;
   // What is at a number in the end; null: nothing.
   [[nodiscard]] const FileSegment* segment(std::uint32_t number) const noexcept;
   // An extent by its place. CORRUPT, IO.
@@ -147,6 +173,8 @@ class LogReader {
   quant::CodeLayout layout_;
   std::uint64_t certain_end_ = 0;
   std::uint64_t meta_directory_ = 0;
+  std::uint32_t metas_ = 0;  // valid ones, a bit each
+  Witness* witness_ = nullptr;
   std::uint64_t turn_ = 0;
 
   // Behind the last commit or directory.

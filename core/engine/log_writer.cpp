@@ -28,6 +28,11 @@ namespace {
 
 constexpr std::uint32_t kPageFrom = segment::VersionDiff::kPageSlots;
 
+// Rows that the versions up to this one have shown, moved ones again: never falls.
+[[nodiscard]] std::uint64_t rows_ever(const Version& version) noexcept {
+  return version.live_rows + version.dead_rows + version.rows_dropped;
+}
+
 }  // namespace
 
 // Where a segment lies in the file.
@@ -67,9 +72,10 @@ Status LogWriter::put(std::uint32_t number, std::unique_ptr<FileSegment> fresh) 
     if (!room.ok()) return room;
   }
   FileSegment* before = file_segment(number);
-  if (before != nullptr) garbage_bytes_ += before->extent.bytes();
+  if (before != nullptr) extent_bytes_ -= before->extent.bytes();
   delete before;
   FileSegment* entry = fresh.release();
+  if (entry != nullptr) extent_bytes_ += entry->extent.bytes();
   std::memcpy(segments_.data() + number * sizeof entry, &entry, sizeof entry);
   return {};
 }
@@ -106,6 +112,7 @@ std::uint64_t LogWriter::memory_bytes() const noexcept {
 
 Status LogWriter::write(std::uint64_t position, const void* bytes, std::size_t count) noexcept {
   if (count == 0) return {};
+  bytes_written_ += count;
   return file_->write_at(position, {static_cast<const std::byte*>(bytes), count});
 }
 
@@ -120,9 +127,9 @@ Result<LogWriter::FileSegment*> LogWriter::extent_for(const SegmentView& view,
   }
   std::unique_ptr<FileSegment> fresh(new (std::nothrow) FileSegment);
   if (fresh == nullptr) return Status(Code::full, sizeof(FileSegment));
-  const std::uint32_t capacity = extents == Extents::cut_to_rows
-                                     ? std::max(kBlockRows, round_up(view.rows, kBlockRows))
-                                     : view.segment->capacity();
+  const bool cut = extents == Extents::cut_to_rows || view.segment->sealed_rows() == view.rows;
+  const std::uint32_t capacity =
+      cut ? std::max(kBlockRows, round_up(view.rows, kBlockRows)) : view.segment->capacity();
   fresh->segment = view.segment;
   fresh->slab = segment::SlabLayout(layout_, capacity);
   fresh->extent = storage::extent_at(place_.end, number, capacity, fresh->slab.bytes);
@@ -154,20 +161,32 @@ bool LogWriter::own_sums(FileSegment& at) noexcept {
   return true;
 }
 
-Status LogWriter::write_blocks(FileSegment& at, const SegmentView& view) noexcept {
-  const std::uint32_t from = at.blocks_written;
-  const std::uint32_t to = view.rows / kBlockRows;
-  if (from >= to) return {};
+Status LogWriter::sum_blocks(FileSegment& at, const SegmentView& view,
+                             std::uint32_t to) noexcept {
   if (!own_sums(at)) return Status(Code::full, at.extent.sums_bytes());
   auto* sums = at.own_sums.as<storage::BlockSums>();
   const std::uint64_t uuid_head = storage::head_of(place_.uuid);
   const std::uint64_t slab = at.extent.slab;
-  for (std::uint32_t block = from; block < to; ++block) {
+  for (std::uint32_t block = at.blocks_written; block < to; ++block) {
+    if (!view.block_is_sound(block)) {  // I5
+      return Status(Code::corrupt, view.segment->checks()->damage().where());
+    }
     const segment::BlockBytes bytes = view.segment->block(block);
     sums[block] = {
         segment::plane_sum(bytes, uuid_head, slab + segment::SlabLayout::plane_of(layout_, block)),
         segment::row_sum(bytes, uuid_head, slab + at.slab.rows_of(layout_, block))};
   }
+  return {};
+}
+
+Status LogWriter::write_blocks(FileSegment& at, const SegmentView& view,
+                               std::uint32_t to) noexcept {
+  const std::uint32_t from = at.blocks_written;
+  if (from >= to) return {};
+  const Status summed = sum_blocks(at, view, to);
+  if (!summed.ok()) return summed;
+  const auto* sums = at.own_sums.as<storage::BlockSums>();
+  const std::uint64_t slab = at.extent.slab;
   const segment::BlockBytes first = view.segment->block(from);
   const std::size_t count = to - from;
   const std::size_t row = std::size_t{from} * kBlockRows;
@@ -260,7 +279,7 @@ Status LogWriter::write_difference(const Version* base, const Version& version,
     FileSegment* at = file_segment(grown.view->segment->number());
     VICINAL_ASSERT(at != nullptr && at->segment == grown.view->segment);
     VICINAL_ASSERT(grown.view->rows <= at->extent.capacity);  // I4
-    Status done = write_blocks(*at, *grown.view);
+    Status done = write_blocks(*at, *grown.view, grown.view->rows / kBlockRows);
     if (done.ok()) done = add_grown(*at, *grown.view, grown.rows_before);
     if (!done.ok()) return done;
   }
@@ -288,10 +307,9 @@ Status LogWriter::append(storage::RecordKind kind, const Version& version) noexc
 }
 
 Status LogWriter::append_commit(const Version& base, const Version& version) noexcept {
-  Status appended = write_difference(&base, version, Extents::as_in_memory);
+  Status appended = write_difference(&base, version, Extents::for_more_rows);
   if (appended.ok()) appended = append(storage::RecordKind::commit, version);
   if (!appended.ok()) return appended;
-  garbage_bytes_ += record_.bytes();
   for (const std::uint32_t number : diff_.dropped()) {
     // Of one that was opened again, the new one has this place by now.
     if (version.view(number) == nullptr) (void)put(number, nullptr);  // there is room for it
@@ -302,6 +320,91 @@ Status LogWriter::append_commit(const Version& base, const Version& version) noe
 Status LogWriter::append_directory(const Version& version, Extents extents) noexcept {
   const Status written = write_difference(nullptr, version, extents);
   return written.ok() ? append(storage::RecordKind::directory, version) : written;
+}
+
+Result<bool> LogWriter::write_ahead(const SegmentView& view, std::uint64_t sequence,
+                                    Extents extents, std::uint64_t bytes) noexcept {
+  const auto at = extent_for(view, sequence, extents);
+  if (!at.ok()) return at.status();
+  const std::uint64_t block_bytes = at.value()->slab.bytes / at.value()->extent.blocks();
+  const std::uint64_t count = std::max<std::uint64_t>(1, bytes / block_bytes);
+  const std::uint32_t whole = view.rows / kBlockRows;
+  const std::uint32_t from = at.value()->blocks_written;
+  const auto to = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(whole, from + count));
+  const Status written = write_blocks(**at, view, to);
+  if (!written.ok()) return written;
+  return to >= whole;
+}
+
+Status LogWriter::write_ids_table(const segment::SubTable& table, AlignedBuffer& copy,
+                                  storage::IdsTable& entry) noexcept {
+  const std::size_t bytes = std::size_t{entry.capacity} * sizeof(std::uint32_t);
+  const std::size_t all = round_up(bytes, storage::kRecordAlignment);
+  std::memset(copy.data() + bytes, 0, all - bytes);
+  // The writer may be adding hints to newer rows: they do no harm, but are to be summed as written.
+  auto* entries = copy.as<std::uint32_t>();
+  for (std::uint32_t i = 0; i < entry.capacity; ++i) {
+    entries[i] = table.entries()[i].load(sync::relaxed);  // id_table.hpp I2
+    if (entries[i] != 0) ++entry.used;
+  }
+  entry.sum = checksum64(entries, bytes);
+  return write(place_.end + entry.offset, copy.data(), all);
+}
+
+Status LogWriter::append_ids(const Version& version) noexcept {
+  GrowingBuffer coverage;
+  for (std::uint32_t number = 0; number < version.segment_end; ++number) {
+    const SegmentView* view = version.view(number);
+    if (view == nullptr || view->rows == 0) continue;
+    const FileSegment* at = file_segment(number);
+    VICINAL_ASSERT(at != nullptr && at->segment == view->segment);
+    const Status added = coverage.append_value(
+        storage::IdsCoverage{number, view->rows, at->extent.position});
+    if (!added.ok()) return added;
+  }
+  const auto count = static_cast<std::uint32_t>(coverage.size() / sizeof(storage::IdsCoverage));
+  storage::IdsTable tables[storage::kIdsTables];
+  std::size_t largest = 0;
+  for (std::uint32_t i = 0; i < storage::kIdsTables; ++i) {
+    const segment::SubTable* table = version.ids->tables[i];
+    if (table != nullptr) tables[i].capacity = table->entry_capacity;
+    largest = std::max<std::size_t>(largest, tables[i].capacity);
+  }
+  const std::uint64_t bytes = storage::place_ids_tables(tables, count);
+  // All memory first: what is written has a record, then.
+  GrowingBuffer head;
+  const Status room = head.reserve(storage::ids_head_bytes(count));
+  if (!room.ok()) return room;
+  auto copy = AlignedBuffer::create(
+      round_up(largest * sizeof(std::uint32_t), storage::kRecordAlignment));
+  if (!copy.ok()) return copy.status();
+  for (std::uint32_t i = 0; i < storage::kIdsTables; ++i) {
+    if (tables[i].capacity == 0) continue;
+    const Status written = write_ids_table(*version.ids->tables[i], *copy, tables[i]);
+    if (!written.ok()) return written;
+  }
+  const auto sealed = storage::write_ids_head(
+      head, place_.uuid, place_.end, version.sequence, place_.previous, tables,
+      {reinterpret_cast<const storage::IdsCoverage*>(coverage.data()), count});
+  if (!sealed.ok()) return sealed.status();
+  const Status written = write(place_.end, sealed->bytes.data(), sealed->bytes.size());
+  if (!written.ok()) return written;
+  adopt_ids(version, place_.end, bytes, 0);
+  place_.end += bytes;
+  place_.previous = sealed->sum;
+  return {};
+}
+
+void LogWriter::adopt_ids(const Version& version, std::uint64_t position, std::uint64_t bytes,
+                          std::uint64_t uncovered) noexcept {
+  ids_record_ = position;
+  ids_bytes_ = bytes;
+  ids_rows_ = rows_ever(version) - std::min(rows_ever(version), uncovered);
+}
+
+std::uint64_t LogWriter::rows_without_ids(const Version& version) const noexcept {
+  return rows_ever(version) - std::min(rows_ever(version), ids_rows_);
 }
 
 }  // namespace vicinal::engine

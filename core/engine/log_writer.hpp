@@ -7,8 +7,11 @@
 // I3: a call that comes to FULL may have written extents that no record shows, and the next one
 //     goes on behind them: the same versions may be tried again. After IO nobody knows what the
 //     file holds, and the caller writes no more.
-// I4: an extent has room for all rows that its segment will ever have. One that was cut to the rows
-//     that are there belongs to a segment that takes no more.
+// I4: an extent has room for all rows that its segment will ever have: as many as the segment has,
+//     unless that is sealed (segment.hpp I6) and has the rows that are there, or nobody will ever
+//     go on behind this version.
+// I5: what goes into the file was sound: blocks that have sums are compared with them first, so
+//     that no damage gets a sum that fits.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +24,7 @@
 #include "segment/version_diff.hpp"
 #include "storage/commit_format.hpp"
 #include "storage/extent_format.hpp"
+#include "storage/ids_format.hpp"
 #include "vicinal/status.hpp"
 
 namespace vicinal::engine {
@@ -33,9 +37,9 @@ class LogWriter {
     std::uint64_t end = storage::kLogStart;
     std::uint64_t previous = 0;
   };
-  // How large a new extent is.
+  // How large a new extent is (I4).
   enum class Extents : std::uint8_t {
-    as_in_memory,  // there may be more rows
+    for_more_rows,
     cut_to_rows,
   };
 
@@ -49,18 +53,32 @@ class LogWriter {
   Status adopt(const segment::SegmentView& view, const storage::Extent& extent,
                const storage::BlockSums* sums) noexcept;
 
-  // What `version` has and `base`, which the file's newest record stands for, has not. IO, FULL.
+  // What `version` has and `base`, which the file's newest record stands for, has not. IO, FULL,
+  // CORRUPT (I5).
   Status append_commit(const segment::Version& base, const segment::Version& version) noexcept;
-  // All of a version: right behind its commit, or as a file's first record. IO, FULL.
+  // All of a version: behind its commit with nothing but id tables in between, or as a file's first
+  // one. IO, FULL, CORRUPT.
   Status append_directory(const segment::Version& version, Extents extents) noexcept;
-  void set_ids_record(std::uint64_t position) noexcept { ids_record_ = position; }
+  // The extent of a segment, and of its blocks that are whole the next ones, about `bytes` of them,
+  // ahead of the record that shows them. Whether that were all. IO, FULL, CORRUPT.
+  [[nodiscard]] Result<bool> write_ahead(const segment::SegmentView& view, std::uint64_t sequence,
+                                         Extents extents, std::uint64_t bytes) noexcept;
+  // The tables of ids of a version whose segments have their extents; records from the next one on
+  // name them. IO, FULL.
+  Status append_ids(const segment::Version& version) noexcept;
+  // What opening has found. `uncovered`: rows that it says nothing of.
+  void adopt_ids(const segment::Version& version, std::uint64_t position, std::uint64_t bytes,
+                 std::uint64_t uncovered) noexcept;
+  // Rows that the newest id table says nothing of, at most.
+  [[nodiscard]] std::uint64_t rows_without_ids(const segment::Version& version) const noexcept;
 
   [[nodiscard]] const Place& place() const noexcept { return place_; }
   // Where the newest commit or directory is.
   [[nodiscard]] std::uint64_t record() const noexcept { return record_position_; }
-  // Of extents, headers included, that the newest record's version does not need any more.
-  [[nodiscard]] std::uint64_t garbage_bytes() const noexcept { return garbage_bytes_; }
-  void set_garbage_bytes(std::uint64_t bytes) noexcept { garbage_bytes_ = bytes; }
+  // Of the extents and the id table that the newest record's version needs, headers included.
+  [[nodiscard]] std::uint64_t needed_bytes() const noexcept { return extent_bytes_ + ids_bytes_; }
+  // By this writer, ever.
+  [[nodiscard]] std::uint64_t bytes_written() const noexcept { return bytes_written_; }
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
 
  private:
@@ -74,7 +92,13 @@ class LogWriter {
   // All that the record will refer to, and the record's lists.
   Status write_difference(const segment::Version* base, const segment::Version& version,
                           Extents extents) noexcept;
-  Status write_blocks(FileSegment& at, const segment::SegmentView& view) noexcept;
+  // Blocks up to before `to`, all of them whole.
+  Status write_blocks(FileSegment& at, const segment::SegmentView& view,
+                      std::uint32_t to) noexcept;
+  Status sum_blocks(FileSegment& at, const segment::SegmentView& view, std::uint32_t to) noexcept;
+  // `copy`: room for the table.
+  Status write_ids_table(const segment::SubTable& table, AlignedBuffer& copy,
+                         storage::IdsTable& entry) noexcept;
   Status add_grown(FileSegment& at, const segment::SegmentView& view,
                    std::uint32_t rows_before) noexcept;
   Status add_lists() noexcept;
@@ -87,9 +111,12 @@ class LogWriter {
   GrowingBuffer segments_;  // FileSegment*, by number
   segment::VersionDiff diff_;
   storage::CommitWriter record_;
+  std::uint64_t bytes_written_ = 0;
+  std::uint64_t extent_bytes_ = 0;
   std::uint64_t ids_record_ = 0;
+  std::uint64_t ids_bytes_ = 0;
+  std::uint64_t ids_rows_ = 0;  // ever shown (rows_ever) when it was made
   std::uint64_t record_position_ = 0;
-  std::uint64_t garbage_bytes_ = 0;
 };
 
 }  // namespace vicinal::engine

@@ -59,7 +59,9 @@ Status create_file(FileSystem& files, const char* path, const IndexOptions& opti
   auto temporary = files.create_beside(path);
   if (!temporary.ok()) return temporary.status();
   const auto& version = static_cast<const segment::Version&>(*(*empty)->root().newest());
-  const Status written = write_log_file(*temporary->file, (*empty)->options(),
+  storage::Uuid uuid;
+  platform::draw_random(uuid.bytes);
+  const Status written = write_log_file(*temporary->file, uuid, (*empty)->options(),
                                         (*empty)->quantiser().layout(), version);
   if (!written.ok()) {
     files.discard(*temporary);
@@ -69,14 +71,6 @@ Status create_file(FileSystem& files, const char* path, const IndexOptions& opti
   return named.code() == Code::io && named.a() == EEXIST ? Status() : named;
 }
 
-// Who has the lock: it says so in the live page.
-[[nodiscard]] Status busy(File& file) noexcept {
-  std::uint64_t process = 0;
-  (void)file.read_at(storage::kLivePagePosition + storage::kLiveWriter,
-                     std::as_writable_bytes(std::span(&process, 1)));
-  return Status(Code::busy, process);
-}
-
 // I2.
 [[nodiscard]] Result<std::unique_ptr<File>> open_locked(FileSystem& files,
                                                         const char* path) noexcept {
@@ -84,7 +78,7 @@ Status create_file(FileSystem& files, const char* path, const IndexOptions& opti
     auto file = files.open(path, Access::write);
     if (!file.ok()) return file;
     const Status locked = (*file)->lock();
-    if (locked.code() == Code::busy) return busy(**file);
+    if (locked.code() == Code::busy) return busy_with_writer(**file);
     if (!locked.ok()) return locked;
     const auto same = (*file)->is_at(path);
     if (!same.ok()) return same.status();
@@ -102,7 +96,26 @@ Status check_same(const IndexOptions& wanted, const IndexOptions& found) noexcep
   return wanted.seed == found.seed ? Status() : bad_option(OptionName::seed);
 }
 
+// An image becomes a log. Somebody else may have done it first.
+Status upgrade_file(FileSystem& files, const char* path, std::uint64_t memory_bytes_max) noexcept {
+  const auto file = open_locked(files, path);
+  if (!file.ok()) return file.status();
+  const auto version = version_of(**file);
+  if (!version.ok()) return version.status();
+  if (*version >= storage::kLogVersion) return {};
+  const auto core = load_image(**file, memory_bytes_max);
+  if (!core.ok()) return core.status();
+  return save_version(files, path, **core,
+                      static_cast<const segment::Version&>(*(*core)->root().newest()));
+}
+
 }  // namespace
+
+Result<bool> is_log_file(File& file) noexcept {
+  const auto version = version_of(file);
+  if (!version.ok()) return version.status();
+  return *version >= storage::kLogVersion;
+}
 
 Result<std::shared_ptr<Core>> Opener::open(FileSystem& files, const char* path,
                                            const Options& options) noexcept {
@@ -117,7 +130,10 @@ Result<std::shared_ptr<Core>> Opener::open(FileSystem& files, const char* path,
   if (!file.ok()) return file.status();
   const auto version = version_of(**file);
   if (!version.ok()) return version.status();
-  if (*version < storage::kLogVersion) {
+  if (*version < storage::kLogVersion && attaches && options.upgrade) {
+    const Status upgraded = upgrade_file(files, path, options.memory_bytes_max);
+    if (!upgraded.ok()) return upgraded;
+  } else if (*version < storage::kLogVersion) {
     auto core = load_image(**file, options.memory_bytes_max);
     if (!core.ok() || !creates) return core;
     const Status same = check_same(*options.create, (*core)->options());
@@ -145,9 +161,18 @@ Result<std::shared_ptr<Core>> Opener::open(FileSystem& files, const char* path,
     const Status same = check_same(*options.create, (*core)->options());
     if (!same.ok()) return same;
   }
-  const Status writes = opener.write_on(**core, std::move(log->file));
+  const Status writes = opener.write_on(**core, files, path, std::move(log->file));
   if (!writes.ok()) return writes;
   return core;
+}
+
+Result<std::shared_ptr<Core>> Opener::load(std::unique_ptr<File> file,
+                                           const Options& options) noexcept {
+  const auto version = version_of(*file);
+  if (!version.ok()) return version.status();
+  if (*version < storage::kLogVersion) return load_image(*file, options.memory_bytes_max);
+  OpenLog log(std::move(file), LogApplier::Slabs::read);
+  return Opener(log, options).run();
 }
 
 Result<std::shared_ptr<Core>> Opener::load(std::span<const std::byte> bytes,
@@ -187,10 +212,14 @@ Result<std::shared_ptr<Core>> Opener::run() noexcept {
 }
 
 Status Opener::apply(segment::Replay& replay, segment::Damage& damage) noexcept {
+  if (!options_.ids) applier_.leave_out_ids();
   return applier_.apply_all(replay, damage);
 }
 
-Status Opener::write_on(Core& core, std::unique_ptr<File> file) noexcept {
+Status Opener::write_on(Core& core, FileSystem& files, const char* path,
+                        std::unique_ptr<File> file) noexcept {
+  auto name = files.full_name(path);
+  if (!name.ok()) return name.status();
   if (reader_.end() < reader_.file_bytes()) {
     const Status cut = file->truncate(reader_.end());
     if (!cut.ok()) return cut;
@@ -200,8 +229,9 @@ Status Opener::write_on(Core& core, std::unique_ptr<File> file) noexcept {
   state.directory = reader_.directory();
   state.directory_bytes = reader_.directory_bytes();
   state.turn = reader_.turn();
-  auto journal = Journal::create(core.root(), core.slots(), std::move(file),
-                                 core.quantiser().layout(), state);
+  state.commit_on_flush = options_.commit_on_flush;
+  auto journal = Journal::create(core.journal_source(),
+                                 {files, std::move(name).value(), std::move(file)}, state);
   if (!journal.ok()) return journal.status();
   const auto& version = static_cast<const segment::Version&>(*core.root().newest());
   for (std::uint32_t number = 0; number < version.segment_end; ++number) {
@@ -213,6 +243,8 @@ Status Opener::write_on(Core& core, std::unique_ptr<File> file) noexcept {
                                    checks == nullptr ? nullptr : checks->place().sums);
     if (!adopted.ok()) return adopted;
   }
+  const LogApplier::Ids& ids = applier_.ids();
+  (*journal)->writer().adopt_ids(version, ids.position, ids.bytes, ids.uncovered);
   const Status started = (*journal)->start();
   if (started.ok()) core.attach(std::move(journal).value());
   return started;

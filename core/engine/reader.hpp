@@ -97,21 +97,7 @@ class ReaderCore {
   [[nodiscard]] Core& core() noexcept { return *core_; }
   [[nodiscard]] const std::shared_ptr<Core>& shared_core() const noexcept { return core_; }
 
- private:
-  friend class Image;
-  friend class ImageOut;
-  // A slot that stays in one version until it is destroyed, by whichever thread.
-  struct FixedPin {
-    FixedPin(std::shared_ptr<Core> owner, std::uint32_t number) noexcept;
-    FixedPin(const FixedPin&) = delete;
-    FixedPin& operator=(const FixedPin&) = delete;
-    ~FixedPin();
-    std::shared_ptr<Core> core;
-    std::uint32_t slot;
-    const segment::Version* version;
-  };
-
-  // The version for the time of one call.
+  // A reader's version for the time of one call.
   class Entry {
    public:
     // Of a file that another process writes: its newest version (Core::follow).
@@ -126,6 +112,18 @@ class ReaderCore {
     ReaderCore& reader_;
     Status status_;
     const segment::Version* version_ = nullptr;
+  };
+
+ private:
+  // A slot that stays in one version until it is destroyed, by whichever thread.
+  struct FixedPin {
+    FixedPin(std::shared_ptr<Core> owner, std::uint32_t number) noexcept;
+    FixedPin(const FixedPin&) = delete;
+    FixedPin& operator=(const FixedPin&) = delete;
+    ~FixedPin();
+    std::shared_ptr<Core> core;
+    std::uint32_t slot;
+    const segment::Version* version;
   };
 
   // Before a search: BAD_ID where options name ids of the other kind; and the options with the row

@@ -83,6 +83,8 @@ class FileSystem {
   // UNSUPPORTED where there are no files.
   [[nodiscard]] virtual Result<std::unique_ptr<File>> open(const char* path,
                                                            Access access) noexcept = 0;
+  // The name of an existing file, whatever folder the process is in later. IO, FULL.
+  [[nodiscard]] virtual Result<std::unique_ptr<char[]>> full_name(const char* path) noexcept = 0;
   // A new file beside `path`, open for writing, with the permissions of the one it will replace.
   [[nodiscard]] virtual Result<TemporaryFile> create_beside(const char* path) noexcept = 0;
   // Gives the temporary file, which was synced, its name, in place of what has it, and flushes the

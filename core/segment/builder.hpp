@@ -130,6 +130,9 @@ class VersionBuilder {
   void drop_segment(std::uint32_t number) noexcept;
   // The segment that takes rows takes no more of them. In a transaction: unless it is abandoned.
   void close_open() noexcept;
+  // Between transactions: no segment of the newest version takes rows any more, and says so
+  // (segment.hpp I6).
+  void seal_segments(const Version& newest) noexcept;
   // A transaction whose hints had to be given new tables must be published for their sake.
   void keep_tables() noexcept { changed_ |= next_->ids->birth == sequence_; }
   // The largest segment that this layout allows.

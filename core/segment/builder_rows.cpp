@@ -308,8 +308,9 @@ std::uint64_t VersionBuilder::recover(const Version& newest,
 void VersionBuilder::choose_open(const Version& newest) noexcept {
   const SegmentView* chosen = nullptr;
   const auto room = [](const SegmentView* view) {
-    return view == nullptr || !view->segment->writable() ? 0
-                                                         : view->segment->capacity() - view->rows;
+    const bool takes_rows = view != nullptr && view->segment->writable() &&
+                            view->segment->sealed_rows() == Segment::kNotSealed;
+    return takes_rows ? view->segment->capacity() - view->rows : 0;
   };
   for (std::uint32_t number = 0; number < newest.segment_end; ++number) {
     if (room(newest.view(number)) > room(chosen)) chosen = newest.view(number);
@@ -322,6 +323,16 @@ void VersionBuilder::choose_open(const Version& newest) noexcept {
 void VersionBuilder::reopen(const Version& newest) noexcept {
   VICINAL_ASSERT(!active() && open_.segment() == nullptr);
   choose_open(newest);
+}
+
+void VersionBuilder::seal_segments(const Version& newest) noexcept {
+  VICINAL_ASSERT(!active());
+  close_open();
+  for (std::uint32_t number = 0; number < newest.segment_end; ++number) {
+    const SegmentView* view = newest.view(number);
+    if (view == nullptr || view->segment->sealed_rows() != Segment::kNotSealed) continue;
+    const_cast<Segment*>(view->segment)->seal(view->rows);  // the writer owns it
+  }
 }
 
 void VersionBuilder::end_private() noexcept {

@@ -12,6 +12,9 @@
 // I5: a slab is the segment's own, or somebody else's: a mapped file, or memory that one was read
 //     into. Such a one may be read-only, and then takes no rows; and it may have checks: then what
 //     lies in a whole block is used only after they have found it sound (segment_checks.hpp).
+// I6: a segment is sealed once, at most, with the rows that it has then, by the writer, when it
+//     knows that there will be no more. The count alone says it, so that relaxed order is enough:
+//     whoever has a view of as many rows has all of them.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +26,7 @@
 #include "segment/segment_checks.hpp"
 #include "segment/slab.hpp"
 #include "simd/kernels.hpp"
+#include "sync/atomic.hpp"
 #include "sync/versioned.hpp"
 
 namespace vicinal::segment {
@@ -103,6 +107,13 @@ class Segment : public sync::Versioned {
   }
   [[nodiscard]] std::size_t rows_offset(std::uint32_t block) const noexcept;
 
+  // I6. kNotSealed before.
+  static constexpr std::uint32_t kNotSealed = ~std::uint32_t{0};
+  [[nodiscard]] std::uint32_t sealed_rows() const noexcept {
+    return sealed_rows_.load(sync::relaxed);  // [sealed]
+  }
+  void seal(std::uint32_t rows) noexcept { sealed_rows_.store(rows, sync::relaxed); }  // [sealed]
+
   // The writer's side, of a writable segment.
   [[nodiscard]] std::uint8_t* mutable_slab() noexcept {
     VICINAL_ASSERT(writable_);
@@ -141,6 +152,7 @@ class Segment : public sync::Versioned {
   MemoryOwner* owner_ = nullptr;  // null: the slab is our own
   std::uint64_t file_position_ = 0;
   bool writable_ = true;
+  sync::Atomic<std::uint32_t> sealed_rows_{kNotSealed};
 };
 
 }  // namespace vicinal::segment

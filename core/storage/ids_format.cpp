@@ -27,6 +27,10 @@ constexpr std::uint64_t behind(std::uint64_t offset, std::uint32_t capacity) noe
 
 }  // namespace
 
+std::size_t ids_head_bytes(std::uint32_t coverage_count) noexcept {
+  return static_cast<std::size_t>(record_bytes(body_bytes(coverage_count)));
+}
+
 std::uint64_t place_ids_tables(std::span<IdsTable, kIdsTables> tables,
                                std::uint32_t coverage_count) noexcept {
   std::uint64_t at = record_bytes(body_bytes(coverage_count));

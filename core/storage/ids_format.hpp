@@ -35,6 +35,8 @@ struct IdsCoverage {
 };
 static_assert(sizeof(IdsTable) == 24 && sizeof(IdsCoverage) == 16);
 
+// Of header and body, and the zeros behind them.
+[[nodiscard]] std::size_t ids_head_bytes(std::uint32_t coverage_count) noexcept;
 // Gives each table of a capacity its offset. Returns the bytes of the whole record. The entries go
 // there, each table's followed by zeros up to the next offset.
 [[nodiscard]] std::uint64_t place_ids_tables(std::span<IdsTable, kIdsTables> tables,

@@ -36,7 +36,6 @@ Report add(const AddOptions& options) {
   const auto started = std::chrono::steady_clock::now();
   const std::string& path = options.index.path;
   const Format format = options.ingest.checked_format();
-  const WriterLock lock(path);
   check_output(path);
   Index index = options.index.open_to_write();
   RowReader rows(options.ingest.input, format);
@@ -46,7 +45,7 @@ Report add(const AddOptions& options) {
   }
   const std::uint64_t first = options.ingest.ids.empty() ? next_id(index, path) : 0;
   const std::uint64_t added = options.ingest.run(rows, index, first);
-  save(index, path);
+  commit(index, path);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
   const Stats stats = stats_of(index, path);
 

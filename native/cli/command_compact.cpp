@@ -1,7 +1,4 @@
-// vicinal compact: an index file is written anew.
-//
-// A file of this version holds live rows only, so there is little to gain; the command is there so
-// that scripts need not know.
+// vicinal compact: an index file is written anew without what is dead in it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,12 +15,10 @@ namespace {
 
 Report compact(const IndexFile& file) {
   const std::string& path = file.path;
-  const WriterLock lock(path);
   check_output(path);
   Index index = file.open_to_write();
   check_interrupted();
   const std::uint64_t dropped = require(path, index.compact()).count;
-  save(index, path);
   const Stats stats = stats_of(index, path);
 
   Report report;

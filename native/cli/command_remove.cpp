@@ -24,7 +24,6 @@ struct RemoveOptions {
 
 Report remove(const RemoveOptions& options) {
   const std::string& path = options.index.path;
-  const WriterLock lock(path);
   check_output(path);
   Index index = options.index.open_to_write();
   const std::vector<std::uint64_t> ids = read_ids(options.ids);
@@ -34,7 +33,7 @@ Report remove(const RemoveOptions& options) {
     const auto slice = std::span(ids).subspan(at, std::min(kSliceIds, ids.size() - at));
     removed += require(path, index.remove(slice)).count;
   }
-  if (removed > 0) save(index, path);
+  if (removed > 0) commit(index, path);
   const Stats stats = stats_of(index, path);
 
   Report report;

@@ -1,14 +1,9 @@
 #include "cli/index_file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
@@ -19,21 +14,13 @@
 namespace vicinal::cli {
 namespace {
 
-constexpr int kLockTriesMax = 100;
-
 Index open_index(const IndexFile& file, bool read_only) {
   OpenOptions options;
   options.read_only = read_only;
-  options.detached = !read_only;  // a command's changes are in the file all at once, or not at all
+  options.upgrade = !read_only;
+  options.commit_on_flush = true;  // a command's changes are in the file all at once, or not at all
   options.memory_bytes_max = file.bytes_max;
   return require(file.path, Index::open(file.path, options));
-}
-
-bool is_still_at(int descriptor, const std::string& path) noexcept {
-  struct stat held {};
-  struct stat found {};
-  return ::fstat(descriptor, &held) == 0 && ::stat(path.c_str(), &found) == 0 &&
-         held.st_dev == found.st_dev && held.st_ino == found.st_ino;
 }
 
 }  // namespace
@@ -64,21 +51,10 @@ void IndexFile::attach(CLI::App& parser) {
 Index IndexFile::open_to_read() const { return open_index(*this, true); }
 Index IndexFile::open_to_write() const { return open_index(*this, false); }
 
-WriterLock::WriterLock(const std::string& path) {
-  // A writer replaces the file, so the one that was locked may be the old one by then.
-  for (int tries = 0; tries < kLockTriesMax; ++tries) {
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor_ < 0) throw io_failure(path, errno);
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) break;
-    if (is_still_at(descriptor_, path)) return;
-    ::close(descriptor_);
-    descriptor_ = -1;
-  }
-  if (descriptor_ >= 0) ::close(descriptor_);
-  throw Failure(Code::busy, fmt::format("{}: another process is changing it", path));
+void commit(Index& index, const std::string& path) {
+  check_interrupted();
+  (void)require(path, index.flush());
 }
-
-WriterLock::~WriterLock() { ::close(descriptor_); }
 
 void save(const Index& index, const std::string& path) {
   check_interrupted();

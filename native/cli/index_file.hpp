@@ -26,22 +26,13 @@ struct IndexFile {
 
   void attach(CLI::App& parser);
   [[nodiscard]] Index open_to_read() const;
+  // BUSY where another process writes to the file. What is written is in it after `commit`.
   [[nodiscard]] Index open_to_write() const;
 };
 
-// Keeps other processes of this program from changing an index file, from before it is read until
-// after it is replaced. BUSY when another one is at it. Dies with the process.
-class WriterLock {
- public:
-  explicit WriterLock(const std::string& path);
-  WriterLock(const WriterLock&) = delete;
-  WriterLock& operator=(const WriterLock&) = delete;
-  ~WriterLock();
-
- private:
-  int descriptor_ = -1;
-};
-
+// Puts all that was written to an index opened by open_to_write into its file, unless a signal came
+// before; one that comes later waits until it is there.
+void commit(Index& index, const std::string& path);
 // Saves unless a signal came before; a signal that comes later waits until the file is whole.
 void save(const Index& index, const std::string& path);
 

@@ -35,10 +35,13 @@ std::size_t place_in(const std::vector<std::uint64_t>& states, std::uint64_t con
   return states.size();
 }
 
-TEST(PowerLoss, AtAnyMomentLeavesTheLastAcknowledgedCommitOrALaterOne) {
+constexpr Survival kSurvivals[] = {Survival::all, Survival::synced, Survival::any,
+                                   Survival::sectors, Survival::sectors};
+
+// Opens what may be left at every moment of a history, and writes on.
+void lose_power_in(const History& history, bool compacts) {
   const Folder folder;
   const std::string path = folder.file("a.vic");
-  const History history = varied_history(8, 4);
   const auto states = history.states(kHistoryIds);
   { ASSERT_TRUE(Index::open(path, open_options(history)).ok()); }
   const auto before = bytes_of_file(path);
@@ -51,14 +54,17 @@ TEST(PowerLoss, AtAnyMomentLeavesTheLastAcknowledgedCommitOrALaterOne) {
     for (std::size_t i = 0; i < history.steps().size(); ++i) {
       const bool durable = i % 4 != 1;
       ASSERT_TRUE(history.steps()[i](index, durable_when(durable)).ok());
-      known.push_back({files.operations().size(), i + 1, durable});
+      if (compacts && i % 3 == 2) {
+        ASSERT_TRUE(index.compact().ok());
+      }
+      known.push_back({files.operations().size(), i + 1, durable || (compacts && i % 3 == 2)});
     }
   }
   const auto& operations = files.operations();
-  std::uint32_t writer = 0;  // the file that was written to
-  for (const FileOperation& one : operations) {
-    if (one.kind == Kind::write) writer = one.file;
-  }
+  ASSERT_EQ(files.count(Kind::rename) != 0, compacts);
+  const auto first_write =
+      std::find_if(operations.begin(), operations.end(),
+                   [](const FileOperation& one) { return one.kind == Kind::write; });
   Random random(11);
   std::size_t beyond = 0;
   const std::string crashed = folder.file("b.vic");
@@ -67,11 +73,14 @@ TEST(PowerLoss, AtAnyMomentLeavesTheLastAcknowledgedCommitOrALaterOne) {
     for (const Acknowledged& one : known) {
       if (one.durable && one.operations <= count) certain = one.steps;
     }
-    for (const Survival survival :
-         {Survival::all, Survival::synced, Survival::any, Survival::sectors, Survival::sectors}) {
+    const std::uint32_t named = named_file(operations, count, first_write->file);
+    const std::size_t every = compacts && scaled(1) == 1 ? 3 : 1;
+    for (std::size_t kind = count % every; kind < std::size(kSurvivals); kind += every) {
+      const Survival survival = kSurvivals[kind];
       SCOPED_TRACE("operation " + std::to_string(count) + ", survival " +
                    std::to_string(static_cast<int>(survival)));
-      put_file(crashed, after_power_loss(before, operations, writer, count, survival, random));
+      const auto start = named == first_write->file ? before : std::vector<std::byte>();
+      put_file(crashed, after_power_loss(start, operations, named, count, survival, random));
       OpenOptions again;
       again.mapped = count % 2 == 0;
       auto opened = Index::open(crashed, again);
@@ -85,6 +94,21 @@ TEST(PowerLoss, AtAnyMomentLeavesTheLastAcknowledgedCommitOrALaterOne) {
     }
   }
   EXPECT_GT(beyond, 0u);
+}
+
+TEST(PowerLoss, AtAnyMomentLeavesTheLastAcknowledgedCommitOrALaterOne) {
+  lose_power_in(varied_history(8, 4), false);
+}
+
+TEST(PowerLoss, AtAnyMomentOfARewritingTheSame) {
+  History history(small_options(8));
+  history.add(0, 70);
+  history.remove(3, 30);
+  history.add(100, 5);
+  history.upsert(60, 20, 1);
+  history.remove(0, 50);
+  history.add(200, 40);
+  lose_power_in(history, true);
 }
 
 TEST(FailingFiles, WhicheverOperationFailsNothingThatWasAcknowledgedIsLost) {

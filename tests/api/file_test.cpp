@@ -107,8 +107,11 @@ TEST(IndexFile, ADurableAddOfOneRowIsTwoSyncsAndFewBytes) {
   for (std::uint64_t id = 0; id < 300; ++id) {
     files.forget();
     ASSERT_TRUE(index.add(ids_from(id, 1), rows_of(ids_from(id, 1), 768), durable()).ok());
-    ASSERT_EQ(files.count(Kind::sync), 2u);
-    ASSERT_LE(files.bytes_written(), 64u * 1024);
+    // The one that ends a rewriting syncs the new file, too.
+    ASSERT_EQ(files.count(Kind::sync), 2u + files.count(Kind::rename));
+    if (files.count(Kind::rename) == 0) {
+      ASSERT_LE(files.bytes_written(), 64u * 1024);
+    }
     ASSERT_EQ(files.count(Kind::read), 0u);
   }
   files.forget();

@@ -479,8 +479,10 @@ void rewrite(const std::string& path, bool says_so = true) {
   apart.detached = true;
   const auto core = std::move(engine::Opener::open(files, path.c_str(), apart)).value();
   auto fresh = std::move(files.create_beside(path.c_str())).value();
+  storage::Uuid uuid;
+  platform::draw_random(uuid.bytes);
   ASSERT_TRUE(engine::write_log_file(
-                  *fresh.file, core->options(), core->quantiser().layout(),
+                  *fresh.file, uuid, core->options(), core->quantiser().layout(),
                   static_cast<const segment::Version&>(*core->root().newest()))
                   .ok());
   ASSERT_TRUE(files.rename_over(fresh).ok());

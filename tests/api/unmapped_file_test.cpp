@@ -30,6 +30,9 @@ class SmallFiles final : public platform::FileSystem {
     if (!file.ok()) return file;
     return std::unique_ptr<platform::File>(new SmallFile(*this, std::move(file).value()));
   }
+  Result<std::unique_ptr<char[]>> full_name(const char* path) noexcept override {
+    return platform::system_files().full_name(path);
+  }
   Result<platform::TemporaryFile> create_beside(const char* path) noexcept override {
     return platform::system_files().create_beside(path);
   }

@@ -168,7 +168,7 @@ describe('add, remove and export', () => {
       .toMatchObject({ added: 500, rows: 2000 });
     expect(succeed(['search', '--index', grown, '--queries', QUERIES]).results)
       .toEqual(search([]).results);
-    expect(readFileSync(grown).equals(readFileSync(index))).toBe(true);
+    expect(succeed(['verify', '--index', grown])).toMatchObject({ rows: 2000, notes: [] });
   });
 
   it('remove takes rows away, and counts only those that were there', () => {
@@ -185,15 +185,17 @@ describe('add, remove and export', () => {
 
   it('verify finds a whole file whole', () => {
     expect(succeed(['verify', '--index', index]))
-      .toEqual({ ok: true, records: 1, bytes: readFileSync(index).length, rows: 2000 });
+      .toEqual({
+        ok: true, records: expect.any(Number), bytes: readFileSync(index).length, rows: 2000,
+        notes: [],
+      });
   });
 
-  it('compact leaves the same rows, and the same file where there is nothing to lose', () => {
+  it('compact leaves the same rows, and as large a file where there is nothing to lose', () => {
     const compacted = file('compacted.vic');
     writeFileSync(compacted, readFileSync(index));
     expect(succeed(['compact', '--index', compacted]))
       .toMatchObject({ rows: 2000, dead: 0, dropped: 0, file_bytes: readFileSync(index).length });
-    expect(readFileSync(compacted).equals(readFileSync(index))).toBe(true);
     succeed(['remove', '--index', compacted, '--ids', write('some.txt', '1\n2\n3\n')]);
     const results = succeed(['search', '--index', compacted, '--queries', QUERIES]);
     expect(succeed(['compact', '--index', compacted])).toMatchObject({ rows: 1997, dead: 0 });

@@ -111,19 +111,25 @@ Result<TemporaryFile> RecordedFiles::create_beside(const char* path) noexcept {
   const Status begun = begin({Kind::create, files_, 0, {}});
   if (!begun.ok()) return begun;
   auto temporary = platform::system_files().create_beside(path);
-  if (temporary.ok()) temporary->file = wrap(std::move(temporary->file));
+  if (!temporary.ok()) return temporary;
+  temporaries_[temporary->name.get()] = files_;
+  temporary->file = wrap(std::move(temporary->file));
   return temporary;
 }
 
+FileOperation RecordedFiles::renaming(const TemporaryFile& temporary) {
+  return {Kind::rename, temporaries_[temporary.name.get()], 0, {}};
+}
+
 Status RecordedFiles::rename_over(TemporaryFile& temporary) noexcept {
-  const Status begun = begin({Kind::rename, 0, 0, {}});
+  const Status begun = begin(renaming(temporary));
   if (begun.ok()) return platform::system_files().rename_over(temporary);
   platform::system_files().discard(temporary);
   return begun;
 }
 
 Status RecordedFiles::rename_new(TemporaryFile& temporary) noexcept {
-  const Status begun = begin({Kind::rename, 0, 0, {}});
+  const Status begun = begin(renaming(temporary));
   if (begun.ok()) return platform::system_files().rename_new(temporary);
   platform::system_files().discard(temporary);
   return begun;
@@ -154,6 +160,15 @@ void apply_sectors(std::vector<std::byte>& disk, const FileOperation& one, Rando
 }
 
 }  // namespace
+
+std::uint32_t named_file(const std::vector<FileOperation>& operations, std::size_t count,
+                         std::uint32_t first) {
+  std::uint32_t named = first;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (operations[i].kind == Kind::rename) named = operations[i].file;
+  }
+  return named;
+}
 
 std::vector<std::byte> after_power_loss(std::vector<std::byte> before,
                                         const std::vector<FileOperation>& operations,

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -25,7 +26,7 @@ namespace vicinal::test {
 struct FileOperation {
   enum class Kind : std::uint8_t { open, create, read, write, sync, truncate, map, rename };
   Kind kind = Kind::open;
-  std::uint32_t file = 0;  // numbered by their opening
+  std::uint32_t file = 0;  // numbered by their opening; rename: the one that gets the name
   std::uint64_t offset = 0;  // truncate: the new length
   std::vector<std::byte> bytes;  // of a write
 };
@@ -52,6 +53,9 @@ class RecordedFiles final : public platform::FileSystem {
 
   Result<std::unique_ptr<platform::File>> open(const char* path,
                                                platform::Access access) noexcept override;
+  Result<std::unique_ptr<char[]>> full_name(const char* path) noexcept override {
+    return platform::system_files().full_name(path);
+  }
   Result<platform::TemporaryFile> create_beside(const char* path) noexcept override;
   Status rename_over(platform::TemporaryFile& temporary) noexcept override;
   Status rename_new(platform::TemporaryFile& temporary) noexcept override;
@@ -60,12 +64,14 @@ class RecordedFiles final : public platform::FileSystem {
  private:
   friend class RecordedFile;
   [[nodiscard]] std::unique_ptr<platform::File> wrap(std::unique_ptr<platform::File> file);
+  [[nodiscard]] FileOperation renaming(const platform::TemporaryFile& temporary);
   // Whether this one shall fail; if not, it is recorded.
   [[nodiscard]] Status begin(FileOperation operation) noexcept;
 
   std::mutex mutex_;
   std::function<void()> before_write_;
   std::vector<FileOperation> operations_;
+  std::map<std::string, std::uint32_t> temporaries_;  // numbers by their names
   std::uint32_t files_ = 0;
   std::uint64_t counted_ = 0;
   std::uint64_t fail_first_ = 0;
@@ -75,6 +81,10 @@ class RecordedFiles final : public platform::FileSystem {
   bool any_kind_ = true;
   FileOperation::Kind only_ = FileOperation::Kind::open;
 };
+
+// The file that has the name behind the first `count` operations, where it was `first` before.
+[[nodiscard]] std::uint32_t named_file(const std::vector<FileOperation>& operations,
+                                       std::size_t count, std::uint32_t first);
 
 // What remains of one file that was `before` when the record began and lost power behind its first
 // `count` operations.

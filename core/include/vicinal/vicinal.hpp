@@ -17,6 +17,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "vicinal/file_report.hpp"
 #include "vicinal/status.hpp"
 #include "vicinal/types.hpp"
 
@@ -396,6 +397,12 @@ struct OpenOptions {
   bool mapped = true;
   // True: a copy in memory, as `from_bytes` makes it; what is written does not reach the file.
   bool detached = false;
+  // Index::open alone, of a file that is written to. An image (docs/format.md) becomes a log first;
+  // without it one is opened as a copy in memory.
+  bool upgrade = false;
+  // Index::open alone: only flush, compact and durable writes reach the file, each with all that
+  // was written before it as one commit; what comes after the last of them is lost at the end.
+  bool commit_on_flush = false;
   // Index::open alone, not with `read_only`: the options of the index to make where there is no
   // file. Where there is one, it has to be of the same options, else BAD_OPTION(name).
   std::optional<IndexOptions> create;
@@ -461,7 +468,10 @@ class Index {
   // Rewrites the segments that have dead rows now, and small ones together, and returns when that
   // is done: their memory is free as soon as no reader holds a version from before. Searches and
   // other writes go on meanwhile; no result changes. What does not fit the memory budget is left as
-  // it is. The receipt counts the dead rows that went. READ_ONLY, CLOSED, FULL, BUSY.
+  // it is. The receipt counts the dead rows that went. An index in a file is then written anew
+  // beside it, and the new file, which has nothing of what was dead or replaced, takes its name: it
+  // is there for certain when the call returns. Also IO and CORRUPT, with the file as it was.
+  // READ_ONLY, CLOSED, FULL, BUSY.
   Result<Receipt> compact();
 
   // Returns when all that was written by then, in whatever way, survives a loss of power: the
@@ -529,9 +539,11 @@ class Index {
   // reader. Native threads have no number: their readers are destroyed with them. Returns how many
   // slots there were.
   std::uint32_t bury(std::uint32_t realm, bool reuse) noexcept;
-  // Writes the newest version to a file, atomically: the old file or the new one. Onto the file
-  // that this index was opened from and writes to: as `flush`. IO, CLOSED, FULL; UNSUPPORTED(ids),
-  // here and for every other way to its bytes, where ids are strings.
+  // Writes the live rows of the newest version to a file, atomically: the old file or the new one.
+  // Equal indexes make equal files. It can be mapped, and written on by whoever opens it. Onto the
+  // file that this index was opened from and writes to: as `flush`. BUSY(process) where somebody
+  // else writes to that file. IO, CLOSED, FULL, CORRUPT; UNSUPPORTED(ids), here and for every other
+  // way to its bytes, where ids are strings.
   Status save(const std::string& path) const;
   [[nodiscard]] Result<std::vector<std::byte>> to_bytes() const;
   // The figures of the newest version; all zero when they cannot be had: `try_stats` says why.

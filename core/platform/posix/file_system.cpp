@@ -211,6 +211,15 @@ class PosixFiles final : public FileSystem {
     return file_of(number);
   }
 
+  Result<std::unique_ptr<char[]>> full_name(const char* path) noexcept override {
+    VICINAL_ASSERT(path != nullptr);
+    Path full;
+    if (realpath(path, full.text) == nullptr) return error(errno);
+    auto name = copy_of(full);
+    if (name == nullptr) return Status(Code::full);
+    return name;
+  }
+
   Result<TemporaryFile> create_beside(const char* path) noexcept override {
     VICINAL_ASSERT(path != nullptr);
     Path target;

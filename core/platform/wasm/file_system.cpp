@@ -207,6 +207,11 @@ class LoaderFiles final : public FileSystem {
   Result<std::unique_ptr<File>> open(const char* path, Access access) noexcept override {
     return open_in(path, access, access == Access::write ? Open::write : Open::read);
   }
+  Result<std::unique_ptr<char[]>> full_name(const char* path) noexcept override {
+    auto name = copy_of(path);
+    if (name == nullptr) return Status(Code::full);
+    return name;
+  }
   // Nothing here can take the place of a file that has something in it.
   Result<TemporaryFile> create_beside(const char* path) noexcept override {
     const auto how = static_cast<std::uint32_t>(Open::read);

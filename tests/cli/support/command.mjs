@@ -155,3 +155,11 @@ export function wholeRows(count, dim, seed = 1) {
   };
   return Array.from({ length: count }, () => Array.from({ length: dim }, next));
 }
+
+/**
+ * An index file without what a writer stores there before it writes anything: a meta slot's turn,
+ * and in the live page who it is.
+ */
+export function withoutTurns(bytes) {
+  return Buffer.concat([bytes.subarray(0, 4096), bytes.subarray(4 * 4096)]);
+}
