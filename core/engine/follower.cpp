@@ -65,8 +65,8 @@ bool Follower::may_retry() const noexcept {
   return platform::monotonic_ns() >= retry_at_ns_.load(sync::relaxed);
 }
 
-void Follower::put_off() noexcept {
-  retry_at_ns_.store(platform::monotonic_ns() + kRetryUs * 1000, sync::relaxed);
+void Follower::put_off(std::uint64_t wait_us) noexcept {
+  retry_at_ns_.store(platform::monotonic_ns() + wait_us * 1000, sync::relaxed);
 }
 
 Result<Follower::Seen> Follower::read_live() noexcept {
@@ -88,7 +88,7 @@ Result<bool> Follower::look(std::uint64_t sequence_now) noexcept {
   if (seen.ok() && (seen->moved || lost_)) {
     const auto other = reopen(sequence_now);
     // Without one the old file is what there is, to its end.
-    if (!other.ok() || !*other) put_off();
+    if (!other.ok() || !*other) put_off(other.ok() ? kRenameUs : kRetryUs);
     if (!other.ok() && lost_) return other.status();
     if (other.ok() && *other) seen = read_live();
   }

@@ -53,6 +53,8 @@ namespace vicinal::engine {
 
 // How long a follower leaves alone what it could not read.
 inline constexpr std::uint64_t kRetryUs = 10'000;
+// The same of a path that does not lead to another file yet, though the page says moved.
+inline constexpr std::uint64_t kRenameUs = 200;
 
 class Follower {
  public:
@@ -83,7 +85,7 @@ class Follower {
   // Whether there is less to apply now, which can be.
   [[nodiscard]] Result<bool> take_back(const Status& why) noexcept;
   // I2: for reasons of the index itself.
-  void put_off() noexcept;
+  void put_off(std::uint64_t wait_us = kRetryUs) noexcept;
   // The holder before died in the middle of it: everything is read anew, from the path.
   void forget() noexcept;
 

@@ -44,8 +44,10 @@
 //   (r1) pins the newest version, V, and begins a new file (log_file.hpp)
 //   (r2) some of V's blocks are copied, more than what the commit has appended
 //   (r3) when all of them are there: V's directory, and what the version last logged has more than
-//        V; a sync. The new file is locked as the old one is, and renamed over it
-//   (r4) stores moved in the old live page   release [moved]; the log goes on in the new file
+//        V; a sync. The new file is locked as the old one is
+//   (r4) stores moved in the old live page, and only then gives the new file the name: who reads
+//        along stays with the old file until the path leads to another one, and would never hear
+//        of it if this process died in between. The log goes on in the new file
 // Until the rename the old file has everything, and is what a loss of power leaves; from then on
 // the new one has, which was synced before. Any error up to the rename gives the new file up, and
 // the old one goes on. `rewrite` does the same at once. V is one version of which nothing may be

@@ -104,17 +104,18 @@ Status Journal::take_name() noexcept {
   if (whole) {
     live->begin();
     live->announce(done->maker->end(), logged_->sequence);
+    live_->say_moved();
     named = home_.files.rename_over(done->temporary);
   } else {
     home_.files.discard(done->temporary);
   }
   sync::VersionRoot::leave(source_.slots.slot(keeps_));
   if (!whole || !leads_to(*file)) {
+    live_->begin();  // it has not
     rewriting_failed_ = named.ok() ? Status(Code::io) : named;
     garbage_goal_ = 2 * garbage_bytes();
     return rewriting_failed_;
   }
-  live_->say_moved();  // (r4)
   live_ = std::move(live);
   writer_ = done->maker->take_writer();
   directory_ = done->maker->directory();

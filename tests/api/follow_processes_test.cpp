@@ -118,6 +118,7 @@ void be_reader(const std::string& path, bool mapped, Table& table, Notes& notes)
   std::uint64_t before = ~std::uint64_t{0};
   for (bool last = false; !last;) {
     last = table.stop.load(sync::acquire) == 2;
+    if (last) ::usleep(50'000);  // what waits for another look (follower.hpp I2) has had it
     Reader reader = index->reader();
     Reader snapshot = reader.snapshot();
     if (snapshot.sequence() != before) notes.put(snapshot.sequence(), content_of(snapshot));

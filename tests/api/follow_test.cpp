@@ -483,8 +483,7 @@ void rewrite(const std::string& path, bool says_so = true) {
   platform::draw_random(uuid.bytes);
   ASSERT_TRUE(engine::write_log_file(
                   *fresh.file, uuid, core->options(), core->quantiser().layout(),
-                  static_cast<const segment::Version&>(*core->root().newest()))
-                  .ok());
+                  static_cast<const segment::Version&>(*core->root().newest())).ok());
   ASSERT_TRUE(files.rename_over(fresh).ok());
   if (says_so) old.put(kLive + storage::kLiveState, sync::LivePage::kMoved);
 }
