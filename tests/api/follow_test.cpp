@@ -478,13 +478,8 @@ void rewrite(const std::string& path, bool says_so = true) {
   engine::Opener::Options apart;
   apart.detached = true;
   const auto core = std::move(engine::Opener::open(files, path.c_str(), apart)).value();
-  auto fresh = std::move(files.create_beside(path.c_str())).value();
-  storage::Uuid uuid;
-  platform::draw_random(uuid.bytes);
-  ASSERT_TRUE(engine::write_log_file(
-                  *fresh.file, uuid, core->options(), core->quantiser().layout(),
-                  static_cast<const segment::Version&>(*core->root().newest())).ok());
-  ASSERT_TRUE(files.rename_over(fresh).ok());
+  const auto& version = static_cast<const segment::Version&>(*core->root().newest());
+  ASSERT_TRUE(engine::save_version(files, path.c_str(), *core, version).ok());
   if (says_so) old.put(kLive + storage::kLiveState, sync::LivePage::kMoved);
 }
 
