@@ -32,8 +32,12 @@ struct MappedTables : segment::MemoryOwner {
   }
 };
 
+// As many as a version's rows may need (Replay::expect_rows), so that sizes never overflow.
+constexpr std::uint32_t kEntriesMax = std::uint32_t{1} << 28;
+
 [[nodiscard]] bool is_usable(const storage::IdsTable& entry) noexcept {
-  return entry.capacity == 0 || entry.capacity >= segment::kSubTableEntriesMin;
+  return entry.capacity == 0 ||
+         (entry.capacity >= segment::kSubTableEntriesMin && entry.capacity <= kEntriesMax);
 }
 
 [[nodiscard]] std::size_t bytes_of(const storage::IdsTable& entry) noexcept {
@@ -52,6 +56,7 @@ Status IdsReader::attach(std::uint64_t position, segment::Replay& replay) noexce
                ? note_coverage(ids->view)
                : Status(Code::corrupt);
   }
+  if (done.ok() && !mapped_) done = replay.have_room(ids->header.bytes);
   if (done.ok()) done = mapped_ ? map_tables(ids->header) : read_tables(ids->header);
   if (done.ok()) done = attach_all(replay);
   if (done.ok()) {

@@ -257,6 +257,7 @@ bool Journal::is_at(const char* path) noexcept {
 
 void Journal::stop() noexcept {
   if (!take()) return;
+  ends_ = true;
   if (status().ok() && !commit_on_flush_ && !is_all_durable()) {
     (void)log_newest(true);
   }
@@ -282,7 +283,7 @@ void Journal::leave_quick_to_open() noexcept {
 }
 
 void Journal::close_file() noexcept {
-  if (home_.file != nullptr) live_->end();
+  if (home_.file != nullptr && live_ != nullptr) live_->end();
   home_.file.reset();
 }
 

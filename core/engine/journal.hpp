@@ -218,6 +218,7 @@ class Journal {
   Source source_;
   Home home_;
   bool commit_on_flush_;
+  bool ends_ = false;  // `stop` is at work
   std::unique_ptr<LogWriter> writer_;
   std::uint64_t directory_;
   std::uint64_t directory_bytes_;

@@ -25,11 +25,13 @@ void Journal::rewrite_some(std::uint64_t appended) noexcept {
     const std::uint64_t garbage = garbage_bytes();
     const std::uint64_t much =
         kGarbageBytesMin + writer_->place().end / 100 * kGarbagePercent;
-    if (garbage <= std::max(much, garbage_goal_) || !begin_rewriting().ok()) return;
+    if (ends_ || garbage <= std::max(much, garbage_goal_) || !begin_rewriting().ok()) return;
   }
   const bool held_long = source_.reclaimer.bytes() > source_.options.retired_bytes_max / 2;
-  (void)go_on_rewriting(held_long ? ~std::uint64_t{0}
-                                  : std::max(kRewriteBytesMin, kRewriteShare * appended));
+  // Who commits seldom may not be here for the next step.
+  (void)go_on_rewriting(held_long || commit_on_flush_
+                            ? ~std::uint64_t{0}
+                            : std::max(kRewriteBytesMin, kRewriteShare * appended));
 }
 
 bool Journal::leads_to(platform::File& file) const noexcept {
@@ -58,6 +60,11 @@ Status Journal::begin_rewriting() noexcept {
   const auto* newest =
       static_cast<const segment::Version*>(source_.root.hold(source_.slots.slot(keeps_)));
   rewriting_->version = newest;
+  if (commit_on_flush_ && newest->sequence != logged_->sequence) {
+    const Status why(Code::busy);  // what nobody has asked for is not to reach the file
+    give_up_rewriting(why);
+    return why;
+  }
   storage::Uuid uuid;
   platform::draw_random(uuid.bytes);
   auto maker = LogFileMaker::create(*rewriting_->temporary.file, uuid, source_.options,
@@ -88,6 +95,8 @@ Status Journal::end_rewriting() noexcept {
   }
   ended = rewriting_->maker->finish(*logged_);
   if (ended.ok()) ended = rewriting_->temporary.file->lock();
+  // Whoever gave the name to another file meanwhile wants that one there.
+  if (ended.ok() && !leads_to(*home_.file)) ended = Status(Code::io, ENOENT);
   if (!ended.ok()) {
     give_up_rewriting(ended);
     return ended;
@@ -110,11 +119,16 @@ Status Journal::take_name() noexcept {
     home_.files.discard(done->temporary);
   }
   sync::VersionRoot::leave(source_.slots.slot(keeps_));
-  if (!whole || !leads_to(*file)) {
-    live_->begin();  // it has not
-    rewriting_failed_ = named.ok() ? Status(Code::io) : named;
+  // Which file has the name after a renaming that failed; an error: nobody knows.
+  const Result<bool> there = !whole       ? Result<bool>(false)
+                             : named.ok() ? Result<bool>(true)
+                                          : file->is_at(home_.path.get());
+  if (!there.ok()) return failed(there.status());
+  if (!*there) {
+    live_->begin();  // it has not moved
+    rewriting_failed_ = named;
     garbage_goal_ = 2 * garbage_bytes();
-    return rewriting_failed_;
+    return named;
   }
   live_ = std::move(live);
   writer_ = done->maker->take_writer();

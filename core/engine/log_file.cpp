@@ -18,6 +18,8 @@ using simd::kBlockRows;
 
 namespace {
 
+constexpr int kSaveTurnsMax = 100;
+
 // What becomes a uuid's second half.
 constexpr std::uint64_t kUuidSeed = 0x7669636e616c2e33u;
 
@@ -75,7 +77,10 @@ Result<std::unique_ptr<LogFileMaker>> LogFileMaker::create(
   superblock.coded_dim = layout.coded_dim;
   std::byte page[storage::kFilePageBytes];
   storage::write_superblock(page, superblock);
-  const Status written = file.write_at(0, page);
+  Status written = file.write_at(0, page);
+  // The live page is stored to through a mapping, where a disk without room would be fatal.
+  const std::byte zeros[storage::kFilePageBytes] = {};
+  if (written.ok()) written = file.write_at(storage::kLivePagePosition, zeros);
   if (!written.ok()) return written;
   return maker;
 }
@@ -184,7 +189,7 @@ Status busy_with_writer(platform::File& file) noexcept {
 }
 
 Status save_version(platform::FileSystem& files, const char* path, const Core& core,
-                    const Version& version) noexcept {
+                    const Version& version, bool replaces) noexcept {
   const IndexOptions& options = core.options();
   const quant::CodeLayout& layout = core.quantiser().layout();
   const auto uuid = uuid_of(options, version);
@@ -192,26 +197,46 @@ Status save_version(platform::FileSystem& files, const char* path, const Core& c
   auto temporary = files.create_beside(path);
   if (!temporary.ok()) return temporary.status();
   const Status written = write_log_file(*temporary->file, *uuid, options, layout, version);
-  if (written.ok()) return files.rename_over(*temporary);
+  if (written.ok()) {
+    return replaces ? files.rename_over(*temporary) : files.rename_new(*temporary);
+  }
   files.discard(*temporary);
   return written;
 }
+
+namespace {
+
+// With the lock of the file that has the name, until the new one has it. Each further turn follows
+// somebody who made or replaced a file there meanwhile.
+Status save_locked(platform::FileSystem& files, const char* path, const Core& core,
+                   const Version& version) noexcept {
+  for (int turn = 0; turn < kSaveTurnsMax; ++turn) {
+    const auto before = files.open(path, platform::Access::read);
+    if (before.ok()) {
+      if ((*before)->lock().code() == Code::busy) return busy_with_writer(**before);
+      const auto same = (*before)->is_at(path);
+      if (same.ok() && !*same) continue;
+    }
+    const bool missing = before.code() == Code::io && before.status().a() == ENOENT;
+    const Status saved = save_version(files, path, core, version, !missing);
+    if (!missing || saved.code() != Code::io || saved.a() != EEXIST) return saved;
+  }
+  return Status(Code::busy);
+}
+
+}  // namespace
 
 Status save_log_file(platform::FileSystem& files, const char* path, ReaderCore& reader) noexcept {
   const ReaderCore::Entry entry(reader);
   if (!entry.status().ok()) return entry.status();
   Core& core = reader.core();
   if (const Status kind = check_kind(core.options()); !kind.ok()) return kind;
-  // Until the name leads to the new file. Where there is none, or none that we may look at, nobody
-  // can be told.
-  const auto before = files.open(path, platform::Access::read);
-  if (before.ok() && (*before)->lock().code() == Code::busy) return busy_with_writer(**before);
-  const Version& version = entry.version();
-  if (version.dead_rows == 0) return save_version(files, path, core, version);
-  const auto copy = copy_live_rows(core, version);
+  const Version* version = &entry.version();
+  if (version->dead_rows == 0) return save_locked(files, path, core, *version);
+  const auto copy = copy_live_rows(core, *version);
   if (!copy.ok()) return copy.status();
-  const auto& copied = static_cast<const Version&>(*(*copy)->root().newest());
-  return save_version(files, path, **copy, copied);
+  version = static_cast<const Version*>((*copy)->root().newest());
+  return save_locked(files, path, **copy, *version);
 }
 
 Status MemoryFile::read_at(std::uint64_t offset, std::span<std::byte> bytes) noexcept {

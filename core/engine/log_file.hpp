@@ -76,9 +76,9 @@ Status write_log_file(platform::File& file, const storage::Uuid& uuid, const Ind
                                             const segment::Version& version) noexcept;
 
 // All of a version in the place of the file at `path`; see save_log_file. The caller has the lock
-// of that file, if there is one.
+// of that file, if there is one; not `replaces`: IO(EEXIST) where there is one.
 Status save_version(platform::FileSystem& files, const char* path, const Core& core,
-                    const segment::Version& version) noexcept;
+                    const segment::Version& version, bool replaces = true) noexcept;
 // The live rows of the reader's version in the place of the file at `path`, which is replaced all
 // at once, or not at all; its uuid is `uuid_of`. BUSY(process): a process has that file for
 // writing. IO, FULL, CORRUPT, CLOSED, UNSUPPORTED(ids).

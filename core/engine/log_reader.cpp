@@ -237,9 +237,13 @@ Status LogReader::find_end() noexcept {
 Status LogReader::examine(Witness& witness) noexcept {
   witness_ = &witness;
   Status walked = read_metas();
+  // Once more: a writer may have gone on since.
+  const auto bytes = file_.size();
+  if (walked.ok()) walked = bytes.status();
+  if (walked.ok()) bytes_ = std::min(*bytes, storage::kFileBytesMax);
   if (walked.ok() && certain_end_ > bytes_) walked = corrupt(certain_end_);
   if (walked.ok()) walked = walk(storage::kLogStart, true, bytes_);
-  if (walked.ok() && (records() == 0 || (turn_ != 0 && shown_.end < certain_end_))) {
+  if (walked.ok() && (records() == 0 || end_ < certain_end_)) {
     walked = corrupt(end_);
   }
   witness_ = nullptr;

@@ -38,6 +38,7 @@ constexpr std::uint32_t kPageFrom = segment::VersionDiff::kPageSlots;
 // Where a segment lies in the file.
 struct LogWriter::FileSegment {
   const Segment* segment = nullptr;
+  std::uint64_t birth = 0;  // the segment's: another one may come to the same place in memory
   storage::Extent extent;
   segment::SlabLayout slab;
   const storage::BlockSums* sums = nullptr;  // of the blocks that are whole
@@ -85,6 +86,7 @@ Status LogWriter::adopt(const SegmentView& view, const storage::Extent& extent,
   std::unique_ptr<FileSegment> entry(new (std::nothrow) FileSegment);
   if (entry == nullptr) return Status(Code::full, sizeof(FileSegment));
   entry->segment = view.segment;
+  entry->birth = view.segment->birth;
   entry->extent = extent;
   entry->slab = segment::SlabLayout(layout_, extent.capacity);
   entry->sums = sums;
@@ -121,7 +123,7 @@ Result<LogWriter::FileSegment*> LogWriter::extent_for(const SegmentView& view,
                                                       Extents extents) noexcept {
   const std::uint32_t number = view.segment->number();
   FileSegment* at = file_segment(number);
-  if (at != nullptr && at->segment == view.segment) {
+  if (at != nullptr && at->segment == view.segment && at->birth == view.segment->birth) {
     VICINAL_ASSERT(view.rows <= at->extent.capacity);  // I4
     return at;
   }
@@ -131,6 +133,7 @@ Result<LogWriter::FileSegment*> LogWriter::extent_for(const SegmentView& view,
   const std::uint32_t capacity =
       cut ? std::max(kBlockRows, round_up(view.rows, kBlockRows)) : view.segment->capacity();
   fresh->segment = view.segment;
+  fresh->birth = view.segment->birth;
   fresh->slab = segment::SlabLayout(layout_, capacity);
   fresh->extent = storage::extent_at(place_.end, number, capacity, fresh->slab.bytes);
   if (!own_sums(*fresh)) return Status(Code::full, fresh->extent.sums_bytes());

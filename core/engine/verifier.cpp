@@ -103,11 +103,17 @@ class Verifier final : private LogReader::Witness {
   }
 
   Status compare_table(std::uint64_t position, const storage::IdsTable& table) noexcept {
-    auto entries = AlignedBuffer::create(std::size_t{table.capacity} * sizeof(std::uint32_t));
-    if (!entries.ok()) return entries.status();
-    const Status read = file_.read_at(position, {entries->data(), entries->size()});
-    if (!read.ok()) return read;
-    if (checksum64(entries->data(), entries->size()) != table.sum) report_.ids_damaged = true;
+    auto sum = ChecksumStream::create();
+    if (!sum.ok()) return sum.status();
+    const std::uint64_t end = position + std::uint64_t{table.capacity} * sizeof(std::uint32_t);
+    for (std::uint64_t at = position; at < end;) {
+      const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(kPieceBytes, end - at));
+      const Status read = file_.read_at(at, {piece_.data(), bytes});
+      if (!read.ok()) return read;
+      sum->update(piece_.data(), bytes);
+      at += bytes;
+    }
+    if (sum->sum() != table.sum) report_.ids_damaged = true;
     return {};
   }
 

@@ -217,6 +217,12 @@ Status Replay::attach_table(std::uint32_t place, SubTable* table) noexcept {
   return {};
 }
 
+Status Replay::have_room(std::uint64_t bytes) const noexcept {
+  if (bytes > ~std::size_t{0} / 2) return Status(Code::full, bytes);
+  return builder_.within_budget(static_cast<std::size_t>(bytes)) ? Status()
+                                                                 : builder_.full_status();
+}
+
 Status Replay::expect_rows(std::uint64_t rows) noexcept {
   // A little more than the mean, and what a rebuilt one would have (VersionBuilder::rebuild).
   const std::uint64_t wanted = (rows / kSubTables + rows / kSubTables / 16 + 16) * 20 / 11;

@@ -79,6 +79,8 @@ class Replay {
   // A sub-table in the place of a missing one, the caller's until it succeeds; any bytes are good
   // hints. CORRUPT: no such place, or taken.
   Status attach_table(std::uint32_t place, SubTable* table) noexcept;
+  // Whether so many bytes would still be within the memory budget, before they are asked for. FULL.
+  [[nodiscard]] Status have_room(std::uint64_t bytes) const noexcept;
   // Room for the hints of so many rows where there is no table yet. FULL.
   Status expect_rows(std::uint64_t rows) noexcept;
   // Rows that a segment has by now; ~0 where there is none.

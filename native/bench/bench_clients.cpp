@@ -10,8 +10,6 @@
 // Memory is what each process has more than before it opened the index, when all are through and
 // none has ended: `memory_bytes` of all together, with each one's share of what they have in
 // common; `alone_bytes` of the largest one, and nobody else's.
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -22,6 +20,7 @@
 #include "bench/bench.hpp"
 #include "bench/child.hpp"
 #include "bench/cores.hpp"
+#include "bench/folder.hpp"
 #include "bench/index.hpp"
 #include "bench/load.hpp"
 #include "bench/measure.hpp"
@@ -58,26 +57,6 @@ struct Contender {
   std::size_t alone_bytes = 0;
 
   [[nodiscard]] double rate() const { return static_cast<double>(searches) / seconds; }
-};
-
-class Folder {
- public:
-  Folder() {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "vicinal-clients-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw cli::io_failure(name, errno);
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::string file(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
 };
 
 class Measurement {

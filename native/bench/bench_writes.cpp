@@ -6,14 +6,17 @@
 // size in which an application hands over what has changed); its end finds the live rows of its
 // beginning. The variants take turns, round by round. What compactions cost is in the figures: the
 // thread that writes does their work.
-// No write here waits until it is durable: that needs the log, and gets rows when there is one.
+// A third one is ours in a file, with every write durable.
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "bench/bench.hpp"
+#include "bench/folder.hpp"
 #include "bench/index.hpp"
 #include "bench/measure.hpp"
 #include "bench/service.hpp"
@@ -53,17 +56,29 @@ struct Figures {
 
 class Contender {
  public:
-  Contender(Variant variant, const DataSet& data, std::span<const std::byte> image)
-      : variant_(variant), data_(data) {
+  // `path`: of a file that the index is in; empty: it is in memory.
+  Contender(Variant variant, const DataSet& data, std::span<const std::byte> image,
+            const std::string& path = {})
+      : variant_(variant), data_(data), path_(path) {
     for (const Kind& kind : {kAdd, kUpsert, kRemove, kBatchAdd, kSyncRemove, kSyncAdd}) {
       figures_.push_back({kind, {}, 0});
     }
     next_id_ = data_.row_count();
-    Index index = cli::require(kSubject, Index::from_bytes(image));
+    Index index = cli::require(
+        kSubject, path.empty() ? Index::from_bytes(image) : Index::open(path, OpenOptions{}));
+    options_.durable = !path.empty();
     service_ = std::make_unique<Service>(std::move(index), Question{}, variant_, 0);
   }
 
   [[nodiscard]] Variant variant() const noexcept { return variant_; }
+  [[nodiscard]] bool durable() const noexcept { return options_.durable; }
+  // The file's length against what it is when it was compacted; nothing where there is none.
+  [[nodiscard]] Value file_ratio() {
+    if (path_.empty()) return {};
+    const auto before = static_cast<double>(std::filesystem::file_size(path_));
+    service_->write([](Index& index) { (void)cli::require(kSubject, index.compact()); });
+    return before / static_cast<double>(std::filesystem::file_size(path_));
+  }
   [[nodiscard]] const std::vector<Figures>& figures() const noexcept { return figures_; }
   [[nodiscard]] std::uint64_t rows_after() const { return service_->index().stats().rows; }
 
@@ -114,15 +129,17 @@ class Contender {
 
   std::uint64_t apply(Index& index, Op op, std::span<const float> vectors) {
     switch (op) {
-      case Op::add: return cli::require(kSubject, index.add(ids_, vectors)).count;
-      case Op::upsert: return cli::require(kSubject, index.upsert(ids_, vectors)).count;
+      case Op::add: return cli::require(kSubject, index.add(ids_, vectors, options_)).count;
+      case Op::upsert: return cli::require(kSubject, index.upsert(ids_, vectors, options_)).count;
       case Op::remove: break;
     }
-    return cli::require(kSubject, index.remove(ids_)).count;
+    return cli::require(kSubject, index.remove(ids_, options_)).count;
   }
 
   Variant variant_;
   const DataSet& data_;
+  std::string path_;
+  WriteOptions options_;
   std::unique_ptr<Service> service_;
   std::uint64_t next_id_ = 0;
   std::vector<Figures> figures_;
@@ -138,7 +155,7 @@ Row row_of(const DataSet& data, unsigned bits, const Contender& one, const Figur
           {"bits", bits},
           {"op", figures.kind.name},
           {"rows", figures.kind.rows},
-          {"durable", false},
+          {"durable", one.durable()},
           {"variant", name_of(one.variant())},
           {"rows_per_s", rows * 1e6 / figures.latencies.mean_us()},
           {"applied", figures.applied},
@@ -148,13 +165,17 @@ Row row_of(const DataSet& data, unsigned bits, const Contender& one, const Figur
 }
 
 void measure(const Options& options, const DataSet& data, unsigned bits, std::vector<Row>& rows) {
+  const Folder folder;
+  const std::string path = folder.file("writes.vic");
   std::vector<std::byte> image;
   {
     const Index index = build_index(data, bits);
     image = cli::require(kSubject, index.to_bytes());
+    cli::require(path, index.save(path));
   }
   std::vector<Contender> all;
   for (const Variant variant : kVariants) all.emplace_back(variant, data, image);
+  all.emplace_back(Variant::ours, data, image, path);
   for (Contender& one : all) one.round(false);
   const Budget budget(options.seconds * kKinds * static_cast<double>(all.size()));
   cli::Progress progress("rounds", std::nullopt);
@@ -164,10 +185,16 @@ void measure(const Options& options, const DataSet& data, unsigned bits, std::ve
     for (std::size_t i = 0; i < all.size(); ++i) all[(first + i) % all.size()].round(true);
     progress.show(round);
   }
+  const std::size_t before = rows.size();
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     for (const Contender& one : all) {
       rows.push_back(row_of(data, bits, one, one.figures()[kind]));
     }
+  }
+  const Value ratio = all.back().file_ratio();
+  for (std::size_t i = before; i < rows.size(); ++i) {
+    const bool in_a_file = (i - before) % all.size() == all.size() - 1;
+    rows[i].push_back({"file_ratio", in_a_file ? ratio : Value()});
   }
 }
 

@@ -19,6 +19,8 @@ Options bulk_stall_defaults();
 std::vector<Row> run_bulk_stall(const Options& options);
 Options clients_defaults();
 std::vector<Row> run_clients(const Options& options);
+Options open_defaults();
+std::vector<Row> run_open(const Options& options);
 Options writes_defaults();
 std::vector<Row> run_writes(const Options& options);
 
@@ -50,9 +52,13 @@ constexpr const char kClientsNotes[] =
     "cores that the writer left. memory_bytes: all processes together; alone_bytes: the largest\n"
     "one's that is nobody else's, alone_share of the file. seen_ms: from the call of a write to\n"
     "the return of the first search that answers from it.";
+constexpr const char kOpenNotes[] =
+    "cache: warm, or dropped from the system's cache before. mode: mapped, as files are opened,\n"
+    "or read as a whole. ms_both: open and first search; medians, but for ms_both_p99.";
 constexpr const char kWritesNotes[] =
-    "Until every search sees it; durable writes have no rows before there is a log. rows: of one\n"
-    "write. sync-add, sync-remove: what an application hands over at once.";
+    "Until every search sees it; durable: until it would survive a loss of power, in a file in\n"
+    "the folder for temporary files, whose disk decides. rows: of one write. sync-add,\n"
+    "sync-remove: what an application hands over at once. file_ratio: against a compacted file.";
 
 }  // namespace
 
@@ -70,8 +76,10 @@ std::span<const Bench> benches() noexcept {
        writer_impact_defaults, run_writer_impact, kWriterImpactNotes},
       {"bulk-stall", "The longest search beside one batch of 50,000 rows, and beside a lock",
        bulk_stall_defaults, run_bulk_stall, kBulkStallNotes},
-      {"clients", "Searches of one file by several processes, mapped or copied, beside a writer",
+      {"clients", "Searches of one file by several processes, beside a writer",
        clients_defaults, run_clients, kClientsNotes},
+      {"open", "A first answer from an index file, mapped and read", open_defaults, run_open,
+       kOpenNotes},
       {"writes", "One write until it is visible: single rows, batches, removals", writes_defaults,
        run_writes, kWritesNotes},
   };

@@ -185,6 +185,47 @@ TEST(RewrittenFile, IsNotPutWhereAnotherOneIs) {
   EXPECT_EQ(opened(folder.file("b.vic"), reading()).reader().size(), 310u);
 }
 
+TEST(RewrittenFile, IsNotPutWhereAnotherOneCameMeanwhile) {
+  for (const bool replaced : {true, false}) {
+    const Folder folder;
+    const std::string path = folder.file("a.vic");
+    Index index = opened(path, made_of(64));
+    std::uint64_t id = 0;
+    for (; folder.files() == 1; ++id) add(index, id, 1);  // until a new file is being made
+    add(index, 50'000, 1);
+    std::filesystem::rename(path, folder.file("b.vic"));
+    if (replaced) put_file(path, std::vector<std::byte>(1000, std::byte{7}));
+    for (std::uint64_t more = 0; more < 3000; ++more) add(index, 100'000 + more, 1);
+    ASSERT_TRUE(index.flush().ok());
+    EXPECT_EQ(std::filesystem::exists(path), replaced);
+    if (replaced) {
+      EXPECT_EQ(bytes_of_file(path), std::vector<std::byte>(1000, std::byte{7}));
+    }
+    EXPECT_EQ(folder.files(), replaced ? 2u : 1u);
+    EXPECT_EQ(opened(folder.file("b.vic"), reading()).reader().size(), id + 3001);
+  }
+}
+
+// What nobody has asked for is not in the file, whatever is rewritten.
+TEST(RewrittenFile, HasNothingThatWasNotFlushed) {
+  const Folder folder;
+  const std::string path = folder.file("a.vic");
+  { const Index index = opened(path, made_of(32)); }
+  OpenOptions options;
+  options.commit_on_flush = true;
+  Index index = opened(path, options);
+  for (std::uint64_t round = 0; round < 30; ++round) {
+    add(index, 0, 400, round);
+    ASSERT_TRUE(index.flush().ok());
+    add(index, 1000, 10, round);
+    EXPECT_EQ(opened(path, reading()).reader().size(), round == 0 ? 400u : 410u);
+  }
+  EXPECT_LE(std::filesystem::file_size(path), 3 * bound_of(410, 32, 4))
+      << "one that is flushed seldom is rewritten, too";
+  index.close();
+  EXPECT_EQ(content_of(opened(path, reading()), 400), content_of(opened(path), 400));
+}
+
 TEST(RewrittenFile, IsFoundWhereverTheProcessIs) {
   const Folder folder;
   const auto before = std::filesystem::current_path();

@@ -45,7 +45,9 @@ const FIELDS = {
     add_ms: (value, { phase }) => (phase === 'during' ? isTime(value) : value === null),
   },
   writes: {
-    ...SHAPE, op: isName, rows: isCount, durable: (value) => value === false, variant: isVariant,
+    ...SHAPE, op: isName, rows: isCount, durable: (value) => typeof value === 'boolean',
+    variant: isVariant,
+    file_ratio: (value, { durable }) => (durable ? isTime(value) : value === null),
     rows_per_s: isTime, applied: isCount, rows_after: isCount, calls: isCount, p10_us: isTime,
     p50_us: isTime, p99_us: isTime, cpu_p50_us: isTime,
   },
@@ -78,7 +80,8 @@ describe.each(NAMES)('bench %s', (name) => {
   });
 
   it('ours and the way that it replaced stand side by side', () => {
-    const count = (variant) => reports[name].rows.filter((row) => row.variant === variant).length;
+    const count = (variant) => reports[name].rows
+      .filter((row) => row.variant === variant && !row.durable).length; // in memory both
     expect(count('ours')).toBeGreaterThan(0);
     expect(count('locked-pool')).toBeGreaterThanOrEqual(count('ours'));
   });
@@ -171,11 +174,19 @@ describe('bulk-stall', () => {
 });
 
 describe('writes', () => {
-  it('measures single writes, batches and syncs, with both variants', () => {
-    const kinds = reports.writes.rows.filter(({ variant }) => variant === 'ours')
+  it.each([false, true])('measures single writes, batches and syncs, durable: %s', (wanted) => {
+    const kinds = reports.writes.rows
+      .filter(({ variant, durable }) => variant === 'ours' && durable === wanted)
       .map(({ op, rows }) => `${op} ${rows}`);
     expect(kinds).toEqual(['add 1', 'upsert 1', 'remove 1', 'add 1000', 'sync-remove 1000',
       'sync-add 32']);
+  });
+
+  it('files of single writes stay within three times a compact one', () => {
+    const ratios = reports.writes.rows.filter(({ durable }) => durable)
+      .map(({ file_ratio: ratio }) => ratio);
+    expect(ratios.length).toBe(6);
+    for (const ratio of ratios) expect(ratio).toBeLessThan(3);
   });
 
   it('each write applied all of its rows, and a round leaves the live rows as they were', () => {

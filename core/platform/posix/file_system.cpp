@@ -239,6 +239,8 @@ class PosixFiles final : public FileSystem {
     if (made.ok() && (temporary.name == nullptr || temporary.target == nullptr)) {
       made = Status(Code::full);
     }
+    // Not everybody may give files away; then it is the writer's, as any new file.
+    if (made.ok() && replaces) (void)!::fchown(number, before.st_uid, before.st_gid);
     if (made.ok() && replaces && ::fchmod(number, before.st_mode & 07777) != 0) {
       made = error(errno);
     }

@@ -184,7 +184,8 @@ describe.each(loads)('%s', (_name, load) => {
       const error = await errorOf(() => VectorIndex.open(bad(), load));
       expect(error.code, error.message).toBe(code);
     }
-    // A bit anywhere is found, or is one that means nothing: what is not shown has none.
+    // A bit anywhere is found, or is one that means nothing: of what is not shown, of an older
+    // record, or of the table of ids, which are hints.
     let found = 0;
     for (let i = 0; i < 40; ++i) {
       const bad = changed((bytes) => {
@@ -199,7 +200,7 @@ describe.each(loads)('%s', (_name, load) => {
         ++found;
       }
     }
-    expect(found).toBeGreaterThan(20);
+    expect(found).toBeGreaterThan(10);
     expect((await errorOf(() => VectorIndex.open(file, { ...load, maxBytes: 2 ** 16 }))).code)
       .toBe('FULL');
     const stop = new AbortController();
