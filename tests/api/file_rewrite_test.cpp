@@ -18,23 +18,10 @@ using Kind = FileOperation::Kind;
 
 constexpr std::uint8_t kAllBits[] = {1, 2, 3, 4, 8};
 
-Index opened(const std::string& path, const OpenOptions& options = {}) {
-  auto index = Index::open(path, options);
-  EXPECT_TRUE(index.ok()) << index.status().message();
-  return std::move(index).value();
-}
-
 OpenOptions made_of(std::uint32_t dim, std::uint8_t bits = 4, RecordedFiles* files = nullptr) {
   OpenOptions options;
   options.create = small_options(dim, Metric::cosine, bits);
   options.files = files;
-  return options;
-}
-
-OpenOptions reading(bool mapped = true) {
-  OpenOptions options;
-  options.read_only = true;
-  options.mapped = mapped;
   return options;
 }
 

@@ -19,12 +19,6 @@ constexpr WriteOptions durable() {
   return options;
 }
 
-Index opened(const std::string& path, const OpenOptions& options = {}) {
-  auto index = Index::open(path, options);
-  EXPECT_TRUE(index.ok()) << index.status().message();
-  return std::move(index).value();
-}
-
 TEST(IndexFile, HasAfterEveryWriteWhatTheIndexHasHoweverItIsOpened) {
   for (const Metric metric : {Metric::cosine, Metric::ip, Metric::l2}) {
     for (const int bits : {1, 2, 4, 8}) {

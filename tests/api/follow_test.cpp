@@ -18,17 +18,8 @@ namespace {
 
 constexpr std::uint64_t kLive = storage::kLivePagePosition;
 
-Index opened(const std::string& path, const OpenOptions& options) {
-  auto index = Index::open(path, options);
-  EXPECT_TRUE(index.ok()) << index.status().message();
-  return std::move(index).value();
-}
-
 Index follower(const std::string& path, bool mapped = true) {
-  OpenOptions options;
-  options.read_only = true;
-  options.mapped = mapped;
-  return opened(path, options);
+  return opened(path, reading(mapped));
 }
 
 // Bytes of a file that stays the same one.

@@ -54,6 +54,19 @@ inline void put_file(const std::string& path, std::span<const std::byte> bytes) 
              static_cast<std::streamsize>(bytes.size()));
 }
 
+// That it can be opened is the caller's concern.
+[[nodiscard]] inline Index opened(const std::string& path, const OpenOptions& options = {}) {
+  auto index = Index::open(path, options);
+  EXPECT_TRUE(index.ok()) << index.status().message();
+  return std::move(index).value();
+}
+[[nodiscard]] inline OpenOptions reading(bool mapped = true) {
+  OpenOptions options;
+  options.read_only = true;
+  options.mapped = mapped;
+  return options;
+}
+
 // All that an index holds of ids below `ids`, in one number; 0: it answers with an error.
 [[nodiscard]] inline std::uint64_t content_of(const Index& index, std::uint64_t ids) {
   Reader reader = index.reader();
