@@ -2,12 +2,12 @@
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { VectorIndex } from 'vicinal';
-import { FileTable } from '../../../dist/files/file_table.js';
 import { readLog } from '../../format/read_file.mjs';
-import { COMMAND, temporaryFolder } from '../../cli/support/command.mjs';
+import { COMMAND } from '../../cli/support/command.mjs';
 import { errorOf, plain } from '../support/backends.mjs';
+import { failing, folder, noSpace, open, openFiles } from '../support/node_files.mjs';
 import { randomRows, range, row, scale } from '../support/random.mjs';
 import { catchWriters } from '../support/workers.mjs';
 
@@ -18,19 +18,6 @@ const single = { maxBytes: 2 ** 26, threads: false };
 const loads = [['threads', threaded], ['single', single]];
 const dist = JSON.stringify(import.meta.resolve('../../../dist/index.js'));
 
-function folder() {
-  const made = temporaryFolder();
-  onTestFinished(() => made.remove());
-  return made;
-}
-
-async function open(file, options) {
-  const index = await VectorIndex.open(file, options);
-  onTestFinished(() => index.close());
-  return index;
-}
-
-const openFiles = () => fs.readdirSync('/proc/self/fd').length;
 const bytesOf = (file) => new Uint8Array(fs.readFileSync(file));
 const idsIn = (file) => readLog(bytesOf(file)).rows
   .map(({ id }) => Number(id)).sort((a, b) => a - b);
@@ -232,6 +219,9 @@ describe.each(loads)('%s', (_name, load) => {
     await again.close();
     expect(seen.at(-1)).toEqual({ loadedBytes: size, totalBytes: size });
     expect(seen.length).toBeGreaterThan(1);
+    const seenAgain = [];
+    await (await VectorIndex.open(file, { ...load, onProgress: (p) => seenAgain.push(p) })).close();
+    expect(seenAgain).toEqual(seen);
     const files = openFiles();
     const thrown = new Error('mine');
     expect(await errorOf(() => VectorIndex.open(file, {
@@ -247,28 +237,13 @@ describe.each(loads)('%s', (_name, load) => {
 });
 
 describe('a file without room', () => {
-  /** Lets writes fail from now on with what it returns. */
-  function failing() {
-    const files = { error: undefined };
-    const { add } = FileTable.prototype;
-    FileTable.prototype.add = function (path, file) {
-      const refuse = (run) => (...values) => {
-        if (files.error) throw files.error;
-        return run(...values);
-      };
-      add.call(this, path, { ...file, write: refuse(file.write), sync: refuse(file.sync) });
-    };
-    onTestFinished(() => { FileTable.prototype.add = add; });
-    return files;
-  }
-
   test('is FULL until there is room again: nothing is lost, all goes on', async () => {
     const files = failing();
     const file = folder().file('x.vic');
     const index = await open(file, { ...single, create: shape });
     const rows = randomRows(3, 400, dim);
     await index.add(range(100), rows.subarray(0, 100 * dim), { durable: true });
-    for (const error of [Object.assign(new Error('no space left'), { code: 'ENOSPC' }),
+    for (const error of [noSpace(),
       new DOMException('quota', 'QuotaExceededError')]) {
       files.error = error;
       await index.upsert(range(100, 100), rows.subarray(0, 100 * dim));

@@ -6,6 +6,7 @@
 import { VicinalError } from '../errors.js';
 import { blobSource, ioError, type ByteSource } from './byte_source.js';
 import type { ByteSink } from './byte_sink.js';
+import { writeError } from './file_errors.js';
 import { canStoreBlobs, storedBlob, storedBlobSink } from './stored_blob.js';
 
 export const kOpfs = 'opfs:';
@@ -89,7 +90,7 @@ export async function handleSource(
   return file.size === 0 && emptyIsMissing ? undefined : blobSource(file, handle.name);
 }
 
-/** IO, UNSUPPORTED. */
+/** IO, FULL, UNSUPPORTED. */
 export async function opfsSink(address: string): Promise<ByteSink> {
   if (needsBlobs()) return storedBlobSink(partsOf(address).join('/'));
   try {
@@ -105,11 +106,11 @@ export async function opfsSink(address: string): Promise<ByteSink> {
       if (made && (await handle.getFile()).size === 0) await directory.removeEntry(name);
     });
   } catch (error) {
-    throw error instanceof VicinalError ? error : ioError(address, error);
+    throw error instanceof VicinalError ? error : writeError(address, error);
   }
 }
 
-/** IO, UNSUPPORTED. `undo`: when nothing was written. */
+/** IO, FULL, UNSUPPORTED. `undo`: when nothing was written. */
 export async function handleSink(
   handle: FileSystemFileHandle, undo: () => Promise<void> = async () => undefined,
 ): Promise<ByteSink> {
@@ -123,7 +124,7 @@ export async function handleSink(
     try {
       return await run;
     } catch (cause) {
-      throw ioError(handle.name, cause);
+      throw writeError(handle.name, cause);
     }
   };
   let stream: FileSystemWritableFileStream;

@@ -1,6 +1,13 @@
 // What goes wrong with an index's file, as its user hears of it.
 import { VicinalError, messageOf, statusError, type CoreStatus } from '../errors.js';
-import type { FileTable } from './file_table.js';
+import { ioError } from './byte_source.js';
+import { isFull, type FileTable } from './file_table.js';
+
+/** What the platform says of a file that is written: FULL, IO. */
+export function writeError(path: string, cause: unknown): VicinalError {
+  if (!isFull(cause)) return ioError(path, cause);
+  return new VicinalError('FULL', `${path}: there is no room for the file`, { cause });
+}
 
 /** The answer to a question for certainty; undefined: yes. */
 export function flushError(status: CoreStatus, files: FileTable): VicinalError | undefined {

@@ -22,6 +22,8 @@ const kErrors = {
   missing: 1, directory: 2, notAFile: 3, noSpace: 4, busy: 5, stopped: 6, unsupported: 7, other: 8,
 } as const;
 const kErrnoBase = 1000;
+/** EDQUOT, for which Node has no name there. */
+const kLinuxNoQuota = -122;
 const kErrnoMax = 4096;
 const kHow = { begin: 2 } as const;
 /** crypto gives no more at once. */
@@ -34,8 +36,9 @@ interface PlatformError {
 }
 
 export function isFull(error: unknown): boolean {
-  const { name, code } = (error ?? {}) as PlatformError;
-  return name === 'QuotaExceededError' || code === 'ENOSPC' || code === 'EDQUOT';
+  const { name, code, errno } = (error ?? {}) as PlatformError;
+  return name === 'QuotaExceededError' || code === 'ENOSPC' || code === 'EDQUOT'
+    || errno === kLinuxNoQuota;
 }
 
 function numberOf(error: unknown): number {
@@ -56,9 +59,14 @@ export class FileTable {
   readonly #anew = new Set<number>();
   /** What the platform said when something went wrong last. */
   failure: unknown;
-  /** Called before each read with what was read so far; true: it is to stop. */
-  onRead: ((bytes: number) => boolean) | undefined;
+  #onRead: ((bytes: number) => boolean) | undefined;
   #bytesRead = 0;
+
+  /** Called before each read with what was read since it was set; true: it is to stop. */
+  set onRead(onRead: ((bytes: number) => boolean) | undefined) {
+    this.#onRead = onRead;
+    this.#bytesRead = 0;
+  }
 
   /** From now on the path leads to this file, which is this table's to close. */
   add(path: string, file: OpenFile): void {
@@ -126,7 +134,7 @@ export class FileTable {
       },
       vicinal_file_size: (file) => told(file!, (open) => open.size()),
       vicinal_file_read: (file, position, to, count) => told(file!, (open) => {
-        if (this.onRead?.(this.#bytesRead)) return -kErrors.stopped;
+        if (this.#onRead?.(this.#bytesRead)) return -kErrors.stopped;
         const moved = open.read(bytes(to!, count!), position!);
         this.#bytesRead += moved;
         return moved;

@@ -2,10 +2,9 @@
 //
 // I1: a Blob takes the place of the one before in one transaction, when all of it is there; what
 //     was read before stays whole.
-import { VicinalError } from '../errors.js';
 import { ioError } from './byte_source.js';
 import type { ByteSink } from './byte_sink.js';
-import { isFull } from './file_table.js';
+import { writeError } from './file_errors.js';
 
 const kDatabase = 'vicinal';
 const kStore = 'files';
@@ -54,8 +53,7 @@ async function put(name: string, blob: Blob): Promise<void> {
     transaction.objectStore(kStore).put(blob, name);
     await over;
   } catch (cause) {
-    if (!isFull(cause)) throw ioError(name, cause);
-    throw new VicinalError('FULL', `${name}: there is no room for the file`, { cause });
+    throw writeError(name, cause);
   } finally {
     database?.close();
   }
