@@ -124,7 +124,13 @@ export function throwIfDetached(view: ArrayBufferView, what: string): void {
   }
 }
 
-/** Ids that nobody else uses, in the form that results carry. */
+/** From here on the high word is that of no safe integer. */
+const kUnsafeHigh = 2 ** 21;
+
+/**
+ * Ids that nobody else uses, in the form that results carry. BAD_ID: one is none of this kind, as
+ * another's in a file that this realm follows may be.
+ */
 export function unpackIds(
   words: PackedIds, kind: IdKind,
 ): Float64Array | BigUint64Array | string[] {
@@ -132,6 +138,16 @@ export function unpackIds(
   const count = words.length / 2;
   if (kind === 'bigint') return new BigUint64Array(words.buffer, words.byteOffset, count);
   const ids = new Float64Array(count);
-  for (let i = 0; i < ids.length; ++i) ids[i] = words[2 * i]! + words[2 * i + 1]! * kWord;
+  for (let i = 0; i < ids.length; ++i) {
+    const high = words[2 * i + 1]!;
+    if (high >= kUnsafeHigh) throw unsafeId((BigInt(high) << 32n) + BigInt(words[2 * i]!));
+    ids[i] = words[2 * i]! + high * kWord;
+  }
   return ids;
+}
+
+/** BAD_ID of an id of a file. */
+export function unsafeId(id: bigint): VicinalError {
+  return new VicinalError('BAD_ID', `the file has the id ${id}, which is no safe integer: open it`
+    + " with ids: 'bigint'");
 }

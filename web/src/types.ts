@@ -112,7 +112,8 @@ export interface OpenOptions extends LoadOptions {
   create?: IndexOptions;
   /**
    * The kind of id that results carry, which a file does not tell. Default that of `create`, or
-   * 'number': then a file with an id above 2^53 - 1 is BAD_ID.
+   * 'number': then a file with an id above 2^53 - 1 is BAD_ID, and so is a search that finds one
+   * which came later (`readOnly`).
    */
   ids?: 'number' | 'bigint';
   /** Stops the opening: ABORTED, nothing made. */

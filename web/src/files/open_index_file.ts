@@ -2,7 +2,8 @@
 // the writer open it.
 import type { LoadedIndex } from '../backend/core_backend.js';
 import type { Applier, ApplierEvents, Home } from '../backend/home.js';
-import { VicinalError, abortable } from '../errors.js';
+import { abortable } from '../errors.js';
+import { unsafeId } from '../id_codec.js';
 import type { OpenPlan } from '../index_options.js';
 import { isNode } from '../platform/environment.js';
 import type { LoadOptions, OpenOptions, OpenSource } from '../types.js';
@@ -86,6 +87,5 @@ export async function openIndexFile(
 /** BAD_ID where an id is none of this kind. */
 export function checkLargestId({ largestId }: LoadedIndex, ids: OpenPlan['ids']): void {
   if (ids !== 'number' || largestId <= BigInt(Number.MAX_SAFE_INTEGER)) return;
-  throw new VicinalError('BAD_ID', `the file has the id ${largestId}, which is no safe integer:`
-    + " open it with ids: 'bigint'");
+  throw unsafeId(largestId);
 }
