@@ -19,7 +19,7 @@
 namespace vicinal::wasm {
 
 using Address = std::uint32_t;
-inline constexpr std::uint32_t kAbiVersion = 10;
+inline constexpr std::uint32_t kAbiVersion = 11;
 
 struct StatusBlock {      // 24 bytes
   std::uint32_t code;     // 0
@@ -318,6 +318,7 @@ std::uint32_t vic_index_serve_flush(vic_address index, vic_address flush);
 // Of an index whose file another process or tab writes, by the realm that opened it or its
 // successor: 1 when a newer version of it was published. 0: none, or it cannot be had now.
 std::uint32_t vic_index_refresh(vic_address index);
-// By whoever pumped, at the end: the file has every write and is closed.
-void vic_index_close_file(vic_address index);
+// By whoever pumped, at the end: the file has every write and is closed, or it is without the last
+// ones, and nobody was told: IO, FULL. status: StatusBlock.
+void vic_index_close_file(vic_address index, vic_address status);
 }

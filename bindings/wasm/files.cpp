@@ -208,8 +208,12 @@ VIC_EXPORT(vic_index_refresh) std::uint32_t vic_index_refresh(vic_address index)
   return published;
 }
 
-VIC_EXPORT(vic_index_close_file) void vic_index_close_file(vic_address index) {
-  as_member(index, [](vicinal::Index& open) noexcept { open.close_file(); });
+VIC_EXPORT(vic_index_close_file)
+void vic_index_close_file(vic_address index, vic_address status) {
+  store(at<StatusBlock>(status), Status());
+  as_member(index, [status](vicinal::Index& open) noexcept {
+    store(at<StatusBlock>(status), open.close_file());
+  });
 }
 
 }  // extern "C"

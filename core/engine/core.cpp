@@ -82,7 +82,7 @@ Status Core::start() noexcept {
 
 Core::~Core() {
   (void)helper_threads_.set(0);
-  if (journal_ != nullptr) journal_->stop();
+  if (journal_ != nullptr) (void)journal_->stop();
   journal_.reset();
   // The last owner is alone: no reader, no producer, no writer. A pending write keeps its index, so
   // that what still waits here was given up by its producer.
@@ -110,21 +110,22 @@ Status Core::damaged() const noexcept {
 void Core::close() noexcept {
   closed_.store(1, sync::release);
   doorbell_.ring();
-  close_log();
+  (void)close_log();
 }
 
-void Core::close_log() noexcept {
-  if (journal_ == nullptr || journal_->status().code() == Code::closed) return;
+Status Core::close_log() noexcept {
+  if (journal_ == nullptr || journal_->status().code() == Code::closed) return {};
   // Who holds the role now may not have seen it: what it publishes belongs into the file, too.
   for (;;) {
     const std::uint32_t seen = doorbell_.prepare();
     if (take_role()) break;
-    if (!platform::may_wait()) return;
+    if (!platform::may_wait()) return {};
     doorbell_.wait(seen, kWaitUsMax);
   }
-  journal_->stop();
+  const Status stopped = journal_->stop();
   token_.give_back();
   if (any_pending()) doorbell_.ring();  // I5
+  return stopped;
 }
 
 void Core::leave_role() noexcept {

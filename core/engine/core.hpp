@@ -96,7 +96,7 @@ class Core {
   void close() noexcept;
   // Ends the log (Journal::stop), when no write is on its way any more. By a thread that may not
   // wait, while another writes: nothing.
-  void close_log() noexcept;
+  Status close_log() noexcept;
   [[nodiscard]] bool closed() const noexcept { return closed_.load(sync::acquire) != 0; }
 
   // I9. Where segments in files have their checks report.

@@ -279,7 +279,7 @@ Index::Flushed Index::serve_flush() {
   return flushed;
 }
 
-void Index::close_file() noexcept { core_->close_log(); }
+Status Index::close_file() noexcept { return core_->close_log(); }
 
 std::uint64_t Index::largest_id() const { return core_->largest_id(); }
 

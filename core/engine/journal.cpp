@@ -255,18 +255,19 @@ bool Journal::is_at(const char* path) noexcept {
   return same;
 }
 
-void Journal::stop() noexcept {
-  if (!take()) return;
+Status Journal::stop() noexcept {
+  if (!take()) return {};
   ends_ = true;
-  if (status().ok() && !commit_on_flush_ && !is_all_durable()) {
-    (void)log_newest(true);
-  }
+  Status last;
+  if (status().ok() && !commit_on_flush_ && !is_all_durable()) last = log_newest(true);
+  last = tell(last);
   if (status().ok() && is_all_durable()) leave_quick_to_open();
   ended_.store(static_cast<std::uint32_t>(Ended::stopped), sync::relaxed);
   give_up_rewriting(Status(Code::closed));
   let_go_of_versions();
   close_file();
   give_back();
+  return last;
 }
 
 bool Journal::is_all_durable() const noexcept {

@@ -165,8 +165,9 @@ class Journal {
   void take_from(std::uint32_t realm) noexcept;
 
   // When nothing is published any more: what is gets certain, if it can be, and the file closed. By
-  // a thread that may not wait, while somebody else has the log: nothing.
-  void stop() noexcept;
+  // a thread that may not wait, while somebody else has the log: nothing. IO, FULL: the file lacks
+  // what was written last, and nobody was told.
+  Status stop() noexcept;
 
   // Reader slots that it has.
   [[nodiscard]] static constexpr std::uint32_t slots() noexcept { return 3; }

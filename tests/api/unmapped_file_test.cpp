@@ -191,7 +191,10 @@ TEST(UnmappedFile, QuestionsForCertaintyAreAnsweredByWhoPumps) {
   answer = index->serve_flush();
   EXPECT_TRUE(answer.status.ok());
   EXPECT_EQ(answer.sequence, 2u);
-  index->close_file();
+  files.refuse(1, 100);
+  ASSERT_TRUE(index->add(ids_from(6, 3), rows_of(ids_from(6, 3), 8)).ok());
+  EXPECT_EQ(index->close_file().code(), Code::full) << "the file lacks the last rows";
+  EXPECT_TRUE(index->close_file().ok()) << "which is told once";
   EXPECT_EQ(index->ask_flush().code(), Code::closed);
   index->close();
   EXPECT_EQ(std::move(Index::create(small_options(8))).value().ask_flush().code(),

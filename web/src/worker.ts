@@ -7,18 +7,22 @@
 import type { Handle } from './backend/core_backend.js';
 import type { FileRequest } from './backend/home.js';
 import { ThreadInstance } from './backend/thread_instance.js';
-import { VicinalError, messageOf } from './errors.js';
+import { VicinalError, messageOf, type CoreStatus } from './errors.js';
 import { fileError, flushError } from './files/file_errors.js';
 import { addFile, type Renew } from './files/index_file.js';
 import { kTellBytes } from './files/open_index_file.js';
 import { importNode, isNode } from './platform/environment.js';
-import { isOurs, type FromWorker, type ToWorker } from './platform/worker_protocol.js';
+import {
+  isOurs, type FromWorker, type ToldError, type ToWorker,
+} from './platform/worker_protocol.js';
 
 const kBatchUs = 1000;
 /** A wake-up cannot be lost; this bounds what a mistake in that claim would cost. */
 const kSleepMs = 1000;
 /** How late a follower may hear of what others have written. */
 const kFollowMs = 20;
+/** So often a follower has looked before it counts as one that works. */
+const kLooksMin = 20;
 const kTurnsMax = 100;
 
 type Post = (message: FromWorker) => void;
@@ -33,7 +37,7 @@ async function write(job: Message<'write'>, post: Post): Promise<void> {
   let renew: Renew;
   if (job.file) {
     try {
-      renew = await addFile(files, job.file.spec);
+      renew = await addFile(files, job.file.spec, toldToStop);
       if (index === 0) index = await openAgain(instance, job.file, renew, toldToStop, post);
     } catch (error) {
       instance.leave();
@@ -41,21 +45,26 @@ async function write(job: Message<'write'>, post: Post): Promise<void> {
     }
   }
   const doorbell = backend.doorbell(index) >>> 2;
+  let looks = 0;
   while (!toldToStop()) {
     const rung = Atomics.load(words, doorbell);
     if (job.file?.readOnly) {
       await renew?.().catch(() => undefined);  // whoever writes may be replacing it
       backend.refreshIndex(index);
+      if (++looks === kLooksMin) post({ vicinal: 'following' });
       Atomics.wait(words, doorbell, rung, kFollowMs);
       continue;
     }
-    while (backend.pump(index, kBatchUs) > 0) post({ vicinal: 'applied' });
+    while (backend.pump(index, kBatchUs) > 0) {
+      post({ vicinal: 'applied' });
+      if (job.file) flush(instance, index, post);  // writes may come without end
+    }
     if (job.file) flush(instance, index, post);
     Atomics.wait(words, doorbell, rung, kSleepMs);
   }
-  if (job.file) backend.closeFile(index);
+  const error = job.file && told(backend.closeFile(index), instance);
   instance.leave();
-  post({ vicinal: 'stopped' });
+  post({ vicinal: 'stopped', error });
 }
 
 /** The same, of a file that others may write to meanwhile: what they do may spoil the reading. */
@@ -101,12 +110,15 @@ function openFile(
   }
 }
 
-function flush({ backend, files }: ThreadInstance, index: Handle, post: Post): void {
-  const flushed = backend.serveFlush(index);
+function flush(instance: ThreadInstance, index: Handle, post: Post): void {
+  const flushed = instance.backend.serveFlush(index);
   if (!flushed) return;
-  const { code, message } = flushError(flushed.status, files) ?? {};
-  const error = code && message !== undefined ? { code, message } : undefined;
-  post({ vicinal: 'flushed', asks: flushed.asks, error });
+  post({ vicinal: 'flushed', asks: flushed.asks, error: told(flushed.status, instance) });
+}
+
+function told(status: CoreStatus, { files }: ThreadInstance): ToldError | undefined {
+  const error = flushError(status, files);
+  return error && { code: error.code, message: error.message };
 }
 
 async function help(job: Message<'help'>, post: Post): Promise<void> {

@@ -504,8 +504,9 @@ class Index {
     Status status;               // errors as flush
   };
   [[nodiscard]] Flushed serve_flush();
-  // When no write is on its way: the file has all of them and is closed; `close` finds it so.
-  void close_file() noexcept;
+  // When no write is on its way: the file has all of them and is closed; `close` finds it so. IO,
+  // FULL: it is closed without what was written last, which no flush has told.
+  Status close_file() noexcept;
   // Of the rows that are there; 0 without any. Looks at every one.
   [[nodiscard]] std::uint64_t largest_id() const;
   // A 32-bit word that changes with every submit: read it, pump until 0, then sleep on it.
@@ -551,7 +552,7 @@ class Index {
   [[nodiscard]] Stats stats() const;
   [[nodiscard]] Result<Stats> try_stats() const;
   // Nothing is answered or written from now on, and the file is free for another writer. What was
-  // written and not made durable is in the file, and survives all but a loss of power.
+  // written and not made durable is there, if it had room, and survives all but a loss of power.
   void close() noexcept;
 
  private:

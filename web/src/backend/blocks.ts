@@ -4,7 +4,7 @@
 //     every name and every offset when a module is loaded.
 import { VicinalError } from '../errors.js';
 
-export const kAbiVersion = 10;
+export const kAbiVersion = 11;
 
 export const kStatus = { code: 0, a: 8, b: 16, bytes: 24 } as const;
 

@@ -176,6 +176,9 @@ export interface CoreBackend {
   serveFlush(index: Handle): Flushed | undefined;
   /** Of an index that others write, by who has its file: whether a newer version was published. */
   refreshIndex(index: Handle): boolean;
-  /** By whoever pumped, when nothing is written any more: the file has all of it, and is closed. */
-  closeFile(index: Handle): void;
+  /**
+   * By whoever pumped, when nothing is written any more: the file has all of it, and is closed. IO,
+   * FULL: it is closed without what came last, and nobody was told.
+   */
+  closeFile(index: Handle): CoreStatus;
 }

@@ -18,8 +18,11 @@ export interface Applier {
   submitted(): void;
   /** Keeps the process alive from the first submit or question to the last outcome or answer. */
   setBusy(busy: boolean, waiting?: Waiting): void;
-  /** After the last outcome. An index's file is closed then, with all that was written. */
-  stop(): Promise<void>;
+  /**
+   * After the last outcome. An index's file is closed then, with all that was written; else the
+   * error that tells why not, FULL or IO, if nobody was told yet.
+   */
+  stop(): Promise<VicinalError | undefined>;
 }
 
 /** The file that an index is to live in. */

@@ -21,6 +21,7 @@ export class InlineWriter implements Applier {
   readonly #events: ApplierEvents;
   readonly #file: InlineFile | undefined;
   #running = false;
+  #ended = false;
 
   constructor(backend: CoreBackend, index: Handle, events: ApplierEvents, file?: InlineFile) {
     this.#file = file;
@@ -35,23 +36,27 @@ export class InlineWriter implements Applier {
 
   setBusy(): void { /* what is pending keeps the event loop busy by itself */ }
 
-  async stop(): Promise<void> {
-    if (!this.#file) return;
-    this.#backend.closeFile(this.#index);
-    this.#file.files.remove(this.#file.path);
+  async stop(): Promise<VicinalError | undefined> {
+    this.#ended = true;
+    if (!this.#file) return undefined;
+    const { files, path } = this.#file;
+    const lost = flushError(this.#backend.closeFile(this.#index), files);
+    files.remove(path);
+    return lost;
   }
 
   async #run(): Promise<void> {
     this.#running = true;
     try {
       let slice = performance.now();
-      while (this.#backend.pump(this.#index, kSliceUs) > 0) {
+      while (!this.#ended && this.#backend.pump(this.#index, kSliceUs) > 0) {
         this.#events.onApplied();
+        this.#serve();  // writes may come without end
         if (performance.now() - slice < kSliceMs) continue;
         await yieldToLoop();
         slice = performance.now();
       }
-      this.#serve();
+      if (!this.#ended) this.#serve();
     } catch (cause) {
       this.#events.onDeath(new VicinalError('IO', `the writer has stopped: ${messageOf(cause)}`));
     }

@@ -79,7 +79,7 @@ export class SingleHome implements Home {
   ): Promise<{ applier: Applier; loaded: LoadedIndex }> {
     throwIfAborted(signal);
     const files = this.#files;
-    await addFile(files, spec);
+    await addFile(files, spec, () => signal?.aborted === true);
     try {
       files.onRead = (bytes) => {
         events.onRead?.(bytes);

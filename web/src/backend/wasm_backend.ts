@@ -403,8 +403,10 @@ export class WasmBackend implements CoreBackend {
     return this.#core.vic_index_refresh(index) !== 0;
   }
 
-  closeFile(index: Handle): void {
-    this.#core.vic_index_close_file(index);
+  closeFile(index: Handle): CoreStatus {
+    const at = this.#scratch + kScratchStatus;
+    this.#core.vic_index_close_file(index, at);
+    return this.#status(at);
   }
 
   #putShape(at: number, shape: IndexShape): void {

@@ -52,6 +52,8 @@ export class WorkerWriter implements Applier {
   #replacement: Promise<void> | undefined;
   #replaced = false;
   #deaths = 0;
+  /** Why the file that was closed lacks something. */
+  #lost: VicinalError | undefined;
   #ended = false;
 
   private constructor(
@@ -104,13 +106,13 @@ export class WorkerWriter implements Applier {
     if (before > 0 && this.#busy.size === 0) this.#post.port.free();
   }
 
-  async stop(): Promise<void> {
-    if (this.#ended) return;
+  async stop(): Promise<VicinalError | undefined> {
+    if (this.#ended) return undefined;
     this.#ended = true;
     if (this.#replacement) {
       this.#tellToStop();
       await this.#replacement;
-      return;
+      return undefined;
     }
     const { port } = this.#post;
     port.hold();
@@ -122,12 +124,14 @@ export class WorkerWriter implements Applier {
     await port.terminate();
     // Otherwise it, or one before it, may still look there.
     if (stopped && !this.#replaced) this.#instance.backend.release(this.#control);
+    return this.#lost;
   }
 
   /** A worker at work. IO, ABORTED, BAD_OPTION. */
   async #start(
     worker: LoadOptions['worker'], script: URL | undefined, signal: AbortSignal | undefined,
   ): Promise<Post> {
+    const opening = this.#file !== undefined && this.#index === 0;
     const ready = deferred();
     const opened = deferred();
     let post: Post | undefined;
@@ -146,9 +150,9 @@ export class WorkerWriter implements Applier {
           opened.resolve();
         }
         if (event.vicinal === 'died') {
-          const opening = this.#file && this.#index === 0;
-          end(new VicinalError(
-            event.code, opening ? event.message : `the writer has stopped: ${event.message}`));
+          const { code, message } = event;
+          const atWork = !opening || this.#index !== 0;
+          end(new VicinalError(code, atWork ? `the writer has stopped: ${message}` : message));
         }
         if (post) this.#message(post, event);
       },
@@ -174,15 +178,16 @@ export class WorkerWriter implements Applier {
       };
       port.post(message);
       await abortable(answer, signal);
-      if (this.#file && this.#index === 0) await abortable(opened.promise, signal);
+      if (opening) await abortable(opened.promise, signal);
     } catch (error) {
       // One that comes late leaves at once. Its control word stays: it may look there at any time.
       if (!this.#replacement) this.#tellToStop();
       ready.resolve();  // ends the wait
       // What was read of the file goes when it hears of that.
-      const reading = this.#file !== undefined && !post.over;
+      const reading = opening && !post.over;
       if (reading) await within(opened.promise.catch(() => undefined), kStopMs, () => undefined);
-      if (this.#loaded) this.#instance.backend.releaseIndex(this.#loaded.index);
+      // A successor's index is in use.
+      if (opening && this.#loaded) this.#instance.backend.releaseIndex(this.#loaded.index);
       await port.terminate();
       throw error;
     } finally {
@@ -223,7 +228,11 @@ export class WorkerWriter implements Applier {
       this.#events.onFlushed?.(asks, error && new VicinalError(error.code, error.message));
     }
     if (post !== this.#post) return;  // I2
-    if (event.vicinal === 'stopped') this.#stopped?.(true);
+    if (event.vicinal === 'following') this.#deaths = 0;
+    if (event.vicinal === 'stopped') {
+      this.#lost = event.error && new VicinalError(event.error.code, event.error.message);
+      this.#stopped?.(true);
+    }
   }
 
   #settle(): void {

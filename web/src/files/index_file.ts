@@ -25,7 +25,10 @@ export interface FileClaim {
   readonly bytes: number;
   /** Whether `target` names this file. */
   isAt(target: SaveTarget): Promise<boolean>;
-  /** When nobody uses it any more. `unmade`: one that was made for this goes again. */
+  /**
+   * When nobody uses it any more; once more, it does nothing. `unmade`: one that was made for this
+   * goes again.
+   */
   release(unmade: boolean): Promise<void>;
 }
 
@@ -52,11 +55,13 @@ export function isLog(head: Uint8Array): boolean {
   return new DataView(head.buffer, head.byteOffset).getUint32(8, true) >= kLogVersion;
 }
 
-/** Has the file ready in the calling realm. IO. */
-export async function addFile(table: FileTable, spec: FileSpec): Promise<Renew> {
+/** Has the file ready in the calling realm. IO; ABORTED when a wait for it is `stopped`. */
+export async function addFile(
+  table: FileTable, spec: FileSpec, stopped: () => boolean,
+): Promise<Renew> {
   switch (spec.kind) {
     case 'node': return void await addNodeFile(table, spec.path, spec.fd);
-    case 'opfs': return void await addOpfsFile(table, spec.path, spec.handle);
+    case 'opfs': return void await addOpfsFile(table, spec.path, spec.handle, stopped);
     case 'node reading': return void await addNodeReading(table, spec.path);
     case 'opfs reading': return addOpfsReading(table, spec.path, spec.handle);
   }

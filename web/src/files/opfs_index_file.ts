@@ -13,6 +13,7 @@ import {
   findOpfs, isFileHandle, isMissing, kOpfs, needsBlobs,
 } from './browser_file.js';
 import { ioError } from './byte_source.js';
+import { writeError } from './file_errors.js';
 import type { FileTable } from './file_table.js';
 import { following, type FileClaim, type FilePlace, type Renew } from './index_file.js';
 
@@ -107,7 +108,7 @@ async function find(path: string, make: boolean): Promise<FileSystemFileHandle |
     return await directory.getFileHandle(name, { create: make });
   } catch (error) {
     if (!make && isMissing(error)) return undefined;
-    throw error instanceof VicinalError ? error : ioError(path, error);
+    throw error instanceof VicinalError ? error : writeError(path, error);
   }
 }
 
@@ -119,12 +120,15 @@ async function claim(locks: LockManager, path: string, create: boolean): Promise
     const handle = await find(path, create);
     if (!handle) throw new VicinalError('IO', `${path}: there is no such file`);
     const bytes = (await handle.getFile()).size;
+    let held = true;
     return {
       spec: { kind: 'opfs', path, handle },
       bytes,
-      isAt: async (target: SaveTarget) => target === path
-        || isFileHandle(target) && await handle.isSameEntry(target),
+      isAt: async (target: SaveTarget) => isFileHandle(target)
+        ? handle.isSameEntry(target).catch(() => false) : String(target) === path,
       async release(unmade: boolean) {
+        if (!held) return;
+        held = false;
         try {
           if (unmade && !had && bytes === 0) await remove(path);
         } finally {
@@ -134,7 +138,7 @@ async function claim(locks: LockManager, path: string, create: boolean): Promise
     };
   } catch (error) {
     unlock();
-    throw error instanceof VicinalError ? error : ioError(path, error);
+    throw error instanceof VicinalError ? error : writeError(path, error);
   }
 }
 
@@ -160,11 +164,14 @@ async function busy(locks: LockManager, path: string): Promise<VicinalError> {
     + `${holder ? ` (client ${holder})` : ''} has the file open for writing`);
 }
 
-/** By a worker: the file under that path, as soon as nobody else has it. IO, UNSUPPORTED. */
+/**
+ * By a worker: the file under that path, as soon as nobody else has it. IO, UNSUPPORTED, BUSY;
+ * ABORTED when the wait is `stopped`.
+ */
 export async function addOpfsFile(
-  table: FileTable, path: string, handle: FileSystemFileHandle,
+  table: FileTable, path: string, handle: FileSystemFileHandle, stopped: () => boolean,
 ): Promise<void> {
-  const file = await accessHandle(path, handle);
+  const file = await accessHandle(path, handle, stopped);
   table.add(path, {
     size: () => file.getSize(),
     read: (to, position) => file.read(to, { at: position }),
@@ -219,7 +226,7 @@ export async function addOpfsReading(
 }
 
 async function accessHandle(
-  path: string, handle: FileSystemFileHandle,
+  path: string, handle: FileSystemFileHandle, stopped: () => boolean,
 ): Promise<SyncAccessHandle> {
   const { createSyncAccessHandle: make } = handle as WithHandles;
   if (!make) {
@@ -232,6 +239,7 @@ async function accessHandle(
     } catch (error) {
       const taken = (error as { name?: unknown }).name === 'NoModificationAllowedError';
       if (!taken) throw ioError(path, error);
+      if (stopped()) throw new VicinalError('ABORTED', `${path}: the wait for it was stopped`);
       if (performance.now() >= deadline) {
         throw new VicinalError('BUSY', `${path}: somebody else has the file open`);
       }

@@ -29,6 +29,12 @@ export type ToWorker =
   | { vicinal: 'encode'; call: number; rows: LentRows }
   | { vicinal: 'stop' };
 
+/** An error that is one of ours there, too. */
+export interface ToldError {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
 export type FromWorker =
   /** It has entered the memory and is at work; its lockedLife, but of a writer's. */
   | { vicinal: 'ready'; life?: number | undefined }
@@ -37,14 +43,16 @@ export type FromWorker =
   /** The index of the file is there: now it is its writer. */
   | { vicinal: 'opened'; loaded: LoadedIndex }
   /** Questions up to this number are answered: with a yes, or why not. */
-  | { vicinal: 'flushed'; asks: number; error?: { code: ErrorCode; message: string } | undefined }
+  | { vicinal: 'flushed'; asks: number; error?: ToldError | undefined }
   /** Messages are done. */
   | { vicinal: 'applied' }
   | { vicinal: 'found'; call: number; found: FoundRows }
   | { vicinal: 'encoded'; call: number; status: CoreStatus }
   | { vicinal: 'failed'; call: number; code: ErrorCode; message: string }
-  /** It has left the memory and can be terminated. */
-  | { vicinal: 'stopped' }
+  /** It has followed a file for a while. */
+  | { vicinal: 'following' }
+  /** It has left the memory and can be terminated; `error`: its file lacks what came last. */
+  | { vicinal: 'stopped'; error?: ToldError | undefined }
   /** It cannot go on. */
   | { vicinal: 'died'; code: ErrorCode; message: string };
 
