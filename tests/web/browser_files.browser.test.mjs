@@ -64,6 +64,18 @@ test('a file handle is written and opened', async () => {
   await made.close();
 });
 
+test('a save onto the file that an index lives in keeps it there, by any name', async () => {
+  const index = await VectorIndex.open('opfs:own.vic', { ...load, create: { dim: 3 } });
+  const root = await navigator.storage.getDirectory();
+  for (const own of ['opfs:own.vic', new URL('opfs:own.vic'),
+    await root.getFileHandle('own.vic')]) {
+    await index.upsert([index.size], [[1, 2, 3]]);
+    await index.save(own);
+  }
+  await index.close();
+  expect((await open('opfs:own.vic', { ...load, readOnly: true })).size).toBe(3);
+});
+
 test('create makes a file that opfs does not have, and folders on its way', async () => {
   for (const name of ['opfs:new.vic', 'opfs:none/new.vic']) {
     expect((await errorOf(() => open(name))).code).toBe('IO');
@@ -116,7 +128,7 @@ test('a full disk, a handle without createWritable and a path are told apart', a
     }),
   };
   expect(await errorOf(() => index.save(full))).toMatchObject({
-    code: 'IO', cause: { name: 'QuotaExceededError' },
+    code: 'FULL', cause: { name: 'QuotaExceededError' },
   });
   expect(aborted).toBe(1);
   const old = { kind: 'file', name: 'old.vic', getFile: () => real.getFile() };

@@ -215,7 +215,7 @@ export class VectorIndex extends IndexReader {
       await abandon(home, index, handle);
       throw error;
     }
-    if (load.signal?.aborted) await made.close();
+    if (load.signal?.aborted) await (made.#closing = made.#end(true));
     throwIfAborted(load.signal);
     return made;
   }
@@ -350,7 +350,8 @@ export class VectorIndex extends IndexReader {
    * a file of the origin's private file system; or a file handle. The old file is replaced in one
    * step, whatever happens: in Node when the new one is on the disk. The file that the index lives
    * in is not replaced but flushed.
-   * @returns a promise that rejects, the old file untouched, with IO, FULL, BUSY (no reader slot),
+   * @returns a promise that rejects, the old file untouched, with IO, FULL (no memory, or no room
+   *   for the file), BUSY (somebody else writes to the file, whom it names, or no reader slot),
    *   UNSUPPORTED (the platform cannot write there), BAD_OPTION, ABORTED, CLOSED; whatever
    *   onProgress throws.
    */
@@ -359,11 +360,7 @@ export class VectorIndex extends IndexReader {
     const checked = checkSaveOptions(options);
     const open = sinkAt(target);
     const { file } = this.#parts;
-    if (file && await file.claim.isAt(target)) {
-      await abortable(this.flush(), checked.signal);
-      return;
-    }
-    return this.#save(open, checked);
+    return this.#save(open, checked, file?.claim.isAt(target));
   }
 
   /** The bytes that `save` would write, in memory of their own. Errors as `save`. */
@@ -379,25 +376,29 @@ export class VectorIndex extends IndexReader {
    * Ends the index: later calls, also of its snapshots and of readers in other workers, are CLOSED.
    * Resolves when the writes and saves of earlier calls have their outcomes and the writer has
    * gone. The memory is given back when the readers in other workers have closed, too.
+   * @returns a promise that rejects, when all of that is done, with FULL (no room) or IO: the file
+   *   that the index lived in lacks what was written last, and no flush has told.
    */
   override close(): Promise<void> {
-    return this.#closing ??= this.#end();
+    return this.#closing ??= this.#end(false);
   }
 
-  async #end(): Promise<void> {
+  /** `unmade`: a file that was made for the index goes again. */
+  async #end(unmade: boolean): Promise<void> {
     const { home, index, queue, applier, helpers, family, file, follower } = this.#parts;
     this.seal();
     await queue.close();
-    await file?.flusher.settled();
     await Promise.allSettled(this.#saves);
-    await (applier ?? follower)?.stop();
+    await file?.flusher.settled();
+    const lost = await (applier ?? follower)?.stop();
     family.delete(this);
     await Promise.all(Array.from(family, (reader) => reader.close()));
     await helpers.stop();
     home.backend.closeIndex(index);
     home.backend.releaseIndex(index);
-    await file?.claim.release(false);
+    await file?.claim.release(unmade);
     await super.close();
+    if (lost) throw lost;
   }
 
   #checked(options: WriteOptions): CheckedOptions {
@@ -411,11 +412,17 @@ export class VectorIndex extends IndexReader {
     if (!applier) throw new VicinalError('READ_ONLY', 'the index was opened with readOnly: true');
   }
 
-  #save(open: (totalBytes: number) => Promise<ByteSink>, options: SaveOptions): Promise<void> {
-    const { home, handle, queue } = this.#parts;
-    throwIfAborted(options.signal);
-    const save = abortable(queue.flush(), options.signal)
-      .then(() => saveTo(home.backend, handle, open, options))
+  /** `isOwn`: whether it goes to the file that the index lives in. */
+  #save(
+    open: (totalBytes: number) => Promise<ByteSink>, options: SaveOptions,
+    isOwn: Promise<boolean> = Promise.resolve(false),
+  ): Promise<void> {
+    const { home, handle, queue, file } = this.#parts;
+    const { signal } = options;
+    // A later write is not waited for, and close() waits for this from now on.
+    const save = abortable(Promise.all([isOwn, queue.flush()]), signal)
+      .then(([own]) => own ? abortable(file!.flusher.ask(), signal)
+        : saveTo(home.backend, handle, open, options))
       .finally(() => this.#saves.delete(save));
     this.#saves.add(save);
     return save;
