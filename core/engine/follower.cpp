@@ -155,10 +155,11 @@ Result<bool> Follower::reopen(std::uint64_t sequence_now) noexcept {
                             storage::kFilePageBytes, platform::Mapping::read);
     if (!mapped.ok()) return mapped;
   }
-  if (lost_) (void)log_.release();  // nobody knows in which state it is
+  if (torn_) (void)log_.release();  // nobody knows in which state it is
   log_ = std::move(log);
   anew_ = true;
   lost_ = false;
+  torn_ = false;
   return true;
 }
 
@@ -200,6 +201,7 @@ Result<bool> Follower::take_back(const Status& why) noexcept {
 
 void Follower::forget() noexcept {
   lost_ = true;
+  torn_ = true;
   put_off();
 }
 

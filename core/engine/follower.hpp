@@ -117,6 +117,7 @@ class Follower {
   bool always_ = false;                   // I3
   bool anew_ = false;                     // the version's segments are another file's
   bool lost_ = false;                     // what the log says is not to be trusted
+  bool torn_ = false;                     // nor what it is: its holder died in it
   std::size_t applied_ = 0;               // records, by the last `apply`
   std::uint64_t seen_end_ = 0;            // at the last (L)
   sync::Atomic<std::uint64_t> looked_;       // (K)
