@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -106,8 +107,16 @@ class PosixFile final : public File {
     if (offset > kOffsetMax - bytes) return error(EOVERFLOW);
     const int protection = mapping == Mapping::read ? PROT_READ : PROT_READ | PROT_WRITE;
     const int kind = mapping == Mapping::private_write ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
-    void* memory =
-        ::mmap(place, bytes, protection, kind | fixed, number_, static_cast<off_t>(offset));
+    const auto at = static_cast<off_t>(offset);
+#if defined(__SANITIZE_THREAD__)
+    // The system puts one mapping in the place of another for all threads at once. ThreadSanitizer
+    // takes its own mmap for a store to all of it, which would be a race with who reads there.
+    if (fixed != 0) {
+      const long made = ::syscall(SYS_mmap, place, bytes, protection, kind | fixed, number_, at);
+      return made == -1 ? Result<void*>(error(errno)) : Result<void*>(place);
+    }
+#endif
+    void* memory = ::mmap(place, bytes, protection, kind | fixed, number_, at);
     if (memory == MAP_FAILED) return errno == ENOMEM ? Status(Code::full, bytes) : error(errno);
     return memory;
   }
