@@ -186,7 +186,11 @@ Status LogReader::read_metas() noexcept {
     certain_end_ = meta->end;
     meta_directory_ = meta->directory;
   }
-  return {};
+  // Once more: a writer may have gone on since.
+  const auto bytes = file_.size();
+  if (!bytes.ok()) return bytes.status();
+  bytes_ = std::min(*bytes, storage::kFileBytesMax);
+  return certain_end_ > bytes_ ? corrupt(certain_end_) : Status();
 }
 
 Result<RecordHeader> LogReader::read_record(std::uint64_t position,
@@ -215,12 +219,7 @@ Result<RecordHeader> LogReader::read_record(std::uint64_t position,
 Status LogReader::find_end() noexcept {
   const Status metas = read_metas();
   if (!metas.ok()) return metas;
-  // Once more: a writer may have gone on since.
-  const auto bytes = file_.size();
-  if (!bytes.ok()) return bytes.status();
-  bytes_ = std::min(*bytes, storage::kFileBytesMax);
   const bool any = turn_ != 0;
-  if (any && certain_end_ > bytes_) return corrupt(certain_end_);
   const std::uint64_t start = any ? meta_directory_ : storage::kLogStart;
   Status walked = walk(start, !any, bytes_);
   if (!walked.ok()) return walked;
@@ -237,11 +236,6 @@ Status LogReader::find_end() noexcept {
 Status LogReader::examine(Witness& witness) noexcept {
   witness_ = &witness;
   Status walked = read_metas();
-  // Once more: a writer may have gone on since.
-  const auto bytes = file_.size();
-  if (walked.ok()) walked = bytes.status();
-  if (walked.ok()) bytes_ = std::min(*bytes, storage::kFileBytesMax);
-  if (walked.ok() && certain_end_ > bytes_) walked = corrupt(certain_end_);
   if (walked.ok()) walked = walk(storage::kLogStart, true, bytes_);
   if (walked.ok() && (records() == 0 || end_ < certain_end_)) {
     walked = corrupt(end_);

@@ -145,6 +145,7 @@ class LogReader {
   [[nodiscard]] Status check_extents() noexcept;
 
  private:
+  // The meta slots, and the length that the file has after them.
   Status read_metas() noexcept;
   // Header and body of the record there; the body stays in `body_`.
   [[nodiscard]] Result<storage::RecordHeader> read_record(std::uint64_t position,

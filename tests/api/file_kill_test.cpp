@@ -30,7 +30,8 @@ Progress* make_progress() {
   return memory == MAP_FAILED ? nullptr : new (memory) Progress;
 }
 
-// Adds rows by ones and by sixes, every third write durable, and compacts now and then.
+// Adds rows by ones and by sixes, every third write durable, and compacts now and then. In a child:
+// an exit in place of the kill is a failure, by the number that the parent prints.
 [[noreturn]] void write_until_killed(const std::string& path, Progress& progress) {
   OpenOptions options;
   options.create = small_options(kDim);
