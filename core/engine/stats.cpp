@@ -1,4 +1,6 @@
 // What an index holds, counted from one pinned version.
+#include <algorithm>
+
 #include "base/assert.hpp"
 #include "engine/core.hpp"
 #include "platform/realm.hpp"
@@ -35,7 +37,12 @@ void Core::fill_version(const segment::Version& version, Stats* stats) const noe
     const segment::SegmentView* view = version.view(number);
     if (view == nullptr) continue;
     ++stats->segments;
-    stats->segment_bytes += view->segment->touched_bytes(view->rows);
+    const segment::Segment& segment = *view->segment;
+    stats->segment_bytes += segment.touched_bytes(view->rows);
+    if (segment.foreign()) {
+      const std::size_t all = segment.slab_touched_bytes(view->rows);
+      stats->mapped_bytes += all - std::min(all, segment.touched_bytes(view->rows));
+    }
     if (view->tail != nullptr) stats->version_bytes += view->tail->bytes;
     if (view->live == nullptr) continue;
     stats->version_bytes += view->live->bytes;

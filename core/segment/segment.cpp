@@ -96,8 +96,12 @@ void Segment::store_row(std::uint32_t row, const std::uint8_t* rest,
 }
 
 std::size_t Segment::touched_bytes(std::uint32_t rows) const noexcept {
-  VICINAL_ASSERT(rows <= capacity_);
   if (foreign()) return bytes;  // what its owner counts
+  return slab_touched_bytes(rows) + sizeof(Segment);
+}
+
+std::size_t Segment::slab_touched_bytes(std::uint32_t rows) const noexcept {
+  VICINAL_ASSERT(rows <= capacity_);
   const std::size_t blocks = divide_up(rows, simd::kBlockRows);
   std::size_t pages = 0;
   const auto add = [&](const void* array, std::size_t bytes) {
@@ -113,7 +117,7 @@ std::size_t Segment::touched_bytes(std::uint32_t rows) const noexcept {
   add(plane_cosines2_, rows * sizeof(float));
   add(ids_, rows * sizeof(std::uint64_t));
   const std::size_t touched = pages * kPageBytes;
-  return (touched < slab_bytes_ ? touched : slab_bytes_) + sizeof(Segment);
+  return touched < slab_bytes_ ? touched : slab_bytes_;
 }
 
 }  // namespace vicinal::segment

@@ -128,6 +128,8 @@ class Segment : public sync::Versioned {
 
   // Memory that `rows` rows touch, in whole pages; what the figures count.
   [[nodiscard]] std::size_t touched_bytes(std::uint32_t rows) const noexcept;
+  // The same of its slab, whosever that is.
+  [[nodiscard]] std::size_t slab_touched_bytes(std::uint32_t rows) const noexcept;
   // Address space that a segment of this capacity takes.
   [[nodiscard]] static std::size_t slab_bytes(const quant::CodeLayout& layout,
                                               std::uint32_t capacity) noexcept;

@@ -56,7 +56,8 @@ constexpr const char* kFiles[] = {
     "segment/builder.hpp",   "sync/event.hpp",        "sync/help_jobs.cpp",
     "sync/help_jobs.hpp",    "sync/live_page.hpp",    "sync/message_ring.hpp",
     "sync/reader_slots.cpp", "sync/reader_slots.hpp", "sync/reclaimer.cpp",
-    "sync/slot_claims.hpp",  "sync/version_root.hpp", "sync/writer_token.hpp",
+    "sync/slot_claims.hpp",  "sync/use_mark.hpp",     "sync/version_root.hpp",
+    "sync/writer_token.hpp",
 };
 
 class MutantTest : public testing::TestWithParam<const char*> {};

@@ -129,4 +129,29 @@ class [[nodiscard]] Result {
   bool has_value_ = false;
 };
 
+// The same of something that lives elsewhere.
+template <class T>
+class [[nodiscard]] Result<T&> {
+ public:
+  Result(Status error) noexcept : status_(error) {  // NOLINT: implicit
+    if (error.ok()) std::abort();
+  }
+  Result(T& value) noexcept : value_(&value) {}  // NOLINT: implicit
+
+  [[nodiscard]] bool ok() const noexcept { return value_ != nullptr; }
+  explicit operator bool() const noexcept { return ok(); }
+  [[nodiscard]] Status status() const noexcept { return status_; }
+  [[nodiscard]] Code code() const noexcept { return status_.code(); }
+  [[nodiscard]] T& value() const noexcept {
+    if (value_ == nullptr) std::abort();
+    return *value_;
+  }
+  [[nodiscard]] T& operator*() const noexcept { return value(); }
+  [[nodiscard]] T* operator->() const noexcept { return &value(); }
+
+ private:
+  T* value_ = nullptr;
+  Status status_;
+};
+
 }  // namespace vicinal

@@ -128,6 +128,8 @@ struct Stats {
   std::uint64_t shared_bytes = 0;    // slots, rings, rotation, codebook
   std::uint64_t string_bytes = 0;    // ids that are strings, those of dead rows included
   std::uint64_t total_bytes = 0;     // the sum of the six above
+  // Of a mapped file: rows that are searched where they lie, and are not part of total_bytes.
+  std::uint64_t mapped_bytes = 0;
   std::uint32_t segments = 0;
   std::uint32_t readers = 0;         // slots in use
   std::uint32_t readers_max = 0;     // without those that are retired
