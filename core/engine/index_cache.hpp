@@ -150,7 +150,7 @@ class CacheCore {
   SessionCore* sessions_ = nullptr;
   std::uint64_t bytes_ = 0;
   std::uint32_t dropped_ = 0;  // entries in that state
-  CacheStats counts_;          // hits and misses of sessions that are over, and what is counted here
+  CacheStats counts_;          // of sessions that are over, and what is counted here
 };
 
 class SessionCore {

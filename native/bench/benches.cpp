@@ -19,6 +19,8 @@ Options bulk_stall_defaults();
 std::vector<Row> run_bulk_stall(const Options& options);
 Options clients_defaults();
 std::vector<Row> run_clients(const Options& options);
+Options index_cache_defaults();
+std::vector<Row> run_index_cache(const Options& options);
 Options open_defaults();
 std::vector<Row> run_open(const Options& options);
 Options writes_defaults();
@@ -52,6 +54,12 @@ constexpr const char kClientsNotes[] =
     "cores that the writer left. memory_bytes: all processes together; alone_bytes: the largest\n"
     "one's that is nobody else's, alone_share of the file. seen_ms: from the call of a write to\n"
     "the return of the first search that answers from it.";
+constexpr const char kIndexCacheNotes[] =
+    "8 indexes by name: mutex has a map and a count of uses, each behind a lock; sharded has 16\n"
+    "of them, rwlock a reader-writer lock; nolock is a map of each thread's own. lookup_ns:\n"
+    "processor time of a look-up alone; search_cpu_us: of one with a search; of_nolock: searches\n"
+    "against nolock's. shared_rmw: read-modify-writes of shared memory in a look-up, as written.\n"
+    "check_ns: whether an index is what its file says; row-count counts the rows.";
 constexpr const char kOpenNotes[] =
     "cache: warm, or dropped from the system's cache before. mode: mapped, as files are opened,\n"
     "or read as a whole. ms_both: open and first search; medians, but for ms_both_p99.";
@@ -78,6 +86,8 @@ std::span<const Bench> benches() noexcept {
        bulk_stall_defaults, run_bulk_stall, kBulkStallNotes},
       {"clients", "Searches of one file by several processes, beside a writer",
        clients_defaults, run_clients, kClientsNotes},
+      {"index-cache", "One of many open indexes by name, and a search of it, beside locks",
+       index_cache_defaults, run_index_cache, kIndexCacheNotes},
       {"open", "A first answer from an index file, mapped and read", open_defaults, run_open,
        kOpenNotes},
       {"writes", "One write until it is visible: single rows, batches, removals", writes_defaults,
