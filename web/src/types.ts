@@ -287,6 +287,29 @@ export interface Reader extends Disposable {
 /** The read methods over one version that stays as it is until this is disposed. */
 export type Snapshot = Reader;
 
+/** How an IndexCache opens files; what it does not have of OpenOptions is the cache's own. */
+export type CacheOptions =
+  Omit<OpenOptions, 'maxBytes' | 'readOnly' | 'create' | 'signal' | 'onProgress'>;
+
+/** An index that a cache has open, and closes. */
+export type CachedReader = Omit<Reader, 'close' | keyof Disposable>;
+
+export interface CacheStats {
+  /** Of gets: the index was open; and all others. */
+  readonly hits: number;
+  readonly misses: number;
+  /** Files that were opened; that could not be, or had no room; indexes closed to make room. */
+  readonly opens: number;
+  readonly failures: number;
+  readonly evictions: number;
+  /** Of the open indexes, as last measured: at every 64th hit of one that has changed. */
+  readonly bytes: number;
+  readonly maxBytes: number;
+  /** Open ones. */
+  readonly indexes: number;
+  readonly sessions: number;
+}
+
 /**
  * What `share()` returns: pass it to other workers by postMessage. Its fields are nobody's
  * business.
