@@ -135,6 +135,7 @@ void Core::leave_role() noexcept {
 
 std::uint64_t Core::largest_id() noexcept {
   std::uint64_t largest = 0;
+  if (options_.ids == IdKind::string) return largest;
   const auto slot = slots_.claim(platform::realm());
   if (!slot.ok()) return largest;
   sync::ReaderSlot& pin = slots_.slot(*slot);

@@ -18,7 +18,7 @@ namespace {
 [[nodiscard]] bool is_same_kind(const storage::Superblock& a,
                                 const storage::Superblock& b) noexcept {
   return a.dim == b.dim && a.metric == b.metric && a.bits == b.bits &&
-         a.originals == b.originals && a.seed == b.seed &&
+         a.originals == b.originals && a.id_kind == b.id_kind && a.seed == b.seed &&
          a.coded_dim == b.coded_dim;
 }
 

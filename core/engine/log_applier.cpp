@@ -37,6 +37,7 @@ Status LogApplier::apply_all(segment::Replay& replay, segment::Damage& damage) n
   follows_ = false;
   calibrated_ = false;
   ids_ = {};
+  strings_records_.clear();
   storage::CommitHead head;
   for (std::size_t i = 0; i < reader_.records(); ++i) {
     const auto record = reader_.record(i);
@@ -59,6 +60,9 @@ Status LogApplier::enter_ids(segment::Replay& replay, const storage::CommitHead&
     const std::uint32_t covered = table.covered(number);
     ids_.uncovered += at->rows - covered;
     entered = replay.enter_hints(number, covered, at->rows);
+    if (entered.ok() && slabs_ == Slabs::read) {
+      entered = replay.check_handles(number, 0, covered);
+    }
   }
   return entered;
 }
@@ -87,6 +91,9 @@ Status LogApplier::apply_record(segment::Replay& replay, segment::Damage& damage
   for (std::uint32_t i = 0; done.ok() && i < view.opened().size(); ++i) {
     done = attach(replay, damage, view.opened()[i]);
   }
+  if (done.ok() && reader_.superblock().id_kind == IdKind::string) {
+    done = add_strings(replay, view);
+  }
   if (done.ok()) done = show_rows(replay, view);
   for (std::uint32_t i = 0; done.ok() && i < view.dead().size(); ++i) {
     done = replay.kill(segment::Slot{view.dead()[i]});
@@ -97,6 +104,25 @@ Status LogApplier::apply_record(segment::Replay& replay, segment::Damage& damage
   }
   const storage::CommitHead& head = view.head();
   return done.ok() ? replay.counts_are(head.live_rows, head.dead_rows, head.rows_dropped) : done;
+}
+
+Status LogApplier::add_strings(segment::Replay& replay,
+                               const storage::CommitView& view) noexcept {
+  const std::uint64_t known_end = replay.strings_end();
+  for (std::uint32_t i = 0; i < view.string_records().size(); ++i) {
+    const auto record = reader_.strings(view.string_records()[i]);
+    if (!record.ok()) return record.status();
+    Status added = replay.add_strings(record->view, known_end);
+    if (added.ok() && !follows_) {
+      added = strings_records_.append_value(
+          StringsRecord{view.string_records()[i], record->view.last(), record->header.bytes,
+                        record->view.size()});
+    }
+    if (!added.ok()) return added;
+  }
+  Status added;
+  if (!view.strings().empty()) added = replay.add_strings(view.strings(), known_end);
+  return added.ok() ? replay.end_strings(view.strings_end()) : added;
 }
 
 Status LogApplier::set_origin(segment::Replay& replay, const storage::CommitView& view) noexcept {

@@ -19,6 +19,7 @@
 
 #include "base/growing_buffer.hpp"
 #include "engine/log_reader.hpp"
+#include "engine/log_writer.hpp"
 #include "platform/file_system.hpp"
 #include "quant/factor_limits.hpp"
 #include "segment/replay.hpp"
@@ -55,11 +56,17 @@ class LogApplier {
   // Before `apply_all`: ids are read from the rows and compared, whatever table there is.
   void leave_out_ids() noexcept { uses_ids_ = false; }
   [[nodiscard]] const Ids& ids() const noexcept { return ids_; }
+  // The strings records that the version of the last `apply_all` needs.
+  [[nodiscard]] std::span<const StringsRecord> strings_records() const noexcept {
+    return {reinterpret_cast<const StringsRecord*>(strings_records_.data()),
+            strings_records_.size() / sizeof(StringsRecord)};
+  }
 
  private:
   Status enter_ids(segment::Replay& replay, const storage::CommitHead& head) noexcept;
   Status apply_record(segment::Replay& replay, segment::Damage& damage,
                       const storage::CommitView& view) noexcept;
+  Status add_strings(segment::Replay& replay, const storage::CommitView& view) noexcept;
   Status set_origin(segment::Replay& replay, const storage::CommitView& view) noexcept;
   Status show_rows(segment::Replay& replay, const storage::CommitView& view) noexcept;
   // The rows of blocks that become whole, into the slab.
@@ -86,6 +93,7 @@ class LogApplier {
   GrowingBuffer shown_;  // what `apply_new` has shown: ids to enter (I4)
   bool uses_ids_ = true;
   Ids ids_;
+  GrowingBuffer strings_records_;  // StringsRecord
 };
 
 // A file, what is in it, and how that becomes a version.

@@ -23,12 +23,6 @@ constexpr int kSaveTurnsMax = 100;
 // What becomes a uuid's second half.
 constexpr std::uint64_t kUuidSeed = 0x7669636e616c2e33u;
 
-// Strings have no records yet.
-[[nodiscard]] Status check_kind(const IndexOptions& options) noexcept {
-  if (options.ids == IdKind::number) return {};
-  return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::ids));
-}
-
 template <class T>
 [[nodiscard]] std::uint64_t sum_value(const T& value, std::uint64_t seed) noexcept {
   return checksum64(&value, sizeof value, seed);
@@ -61,8 +55,6 @@ Result<std::unique_ptr<LogFileMaker>> LogFileMaker::create(
     platform::File& file, const storage::Uuid& uuid, const IndexOptions& options,
     const quant::CodeLayout& layout, const Version& version,
     LogWriter::Extents extents) noexcept {
-  const Status kind = check_kind(options);
-  if (!kind.ok()) return kind;
   std::unique_ptr<LogFileMaker> maker(new (std::nothrow) LogFileMaker(file, version, extents));
   if (maker == nullptr) return Status(Code::full, sizeof(LogFileMaker));
   maker->log_.reset(new (std::nothrow) LogWriter(file, layout, {uuid}));
@@ -73,6 +65,7 @@ Result<std::unique_ptr<LogFileMaker>> LogFileMaker::create(
   superblock.metric = options.metric;
   superblock.bits = options.bits;
   superblock.originals = options.originals;
+  superblock.id_kind = options.ids;
   superblock.seed = options.seed;
   superblock.coded_dim = layout.coded_dim;
   std::byte page[storage::kFilePageBytes];
@@ -101,7 +94,13 @@ Result<bool> LogFileMaker::advance(std::uint64_t bytes) noexcept {
     const Status synced = sync_now_and_then();
     if (!synced.ok()) return synced;
   }
-  return true;
+  // Behind the rows, whose damage was met by now: which of the strings are live, they say.
+  const std::uint64_t spent = log_->bytes_written() - before;
+  const auto all = log_->write_strings(version_, bytes - std::min(bytes, spent));
+  if (!all.ok()) return all.status();
+  const Status synced = sync_now_and_then();
+  if (!synced.ok()) return synced;
+  return *all;
 }
 
 Status LogFileMaker::sync_now_and_then() noexcept {  // I2
@@ -174,6 +173,11 @@ Result<storage::Uuid> uuid_of(const IndexOptions& options, const Version& versio
     sum = sum_rows(*view, layout, {packed->as<std::uint8_t>(), packed->size()},
                    sum_value(number, sum));
   }
+  if (version.strings.any()) {
+    sum = sum_value(version.strings.end, sum);
+    segment::StringCursor cursor(version.strings, 0);
+    while (cursor.next()) sum = sum_value(cursor.hash(), sum_value(cursor.ordinal(), sum));
+  }
   const std::uint64_t halves[] = {sum, sum_value(sum, kUuidSeed)};
   storage::Uuid uuid;
   static_assert(sizeof halves == sizeof uuid.bytes);
@@ -230,9 +234,10 @@ Status save_log_file(platform::FileSystem& files, const char* path, ReaderCore& 
   const ReaderCore::Entry entry(reader);
   if (!entry.status().ok()) return entry.status();
   Core& core = reader.core();
-  if (const Status kind = check_kind(core.options()); !kind.ok()) return kind;
   const Version* version = &entry.version();
-  if (version->dead_rows == 0) return save_locked(files, path, core, *version);
+  // No string but those of live rows, and no ordinal left out.
+  const bool tidy = !version->strings.any() || version->strings.end == version->live_rows + 1;
+  if (version->dead_rows == 0 && tidy) return save_locked(files, path, core, *version);
   const auto copy = copy_live_rows(core, *version);
   if (!copy.ok()) return copy.status();
   version = static_cast<const Version*>((*copy)->root().newest());

@@ -29,13 +29,14 @@ class LogFileMaker {
  public:
   static constexpr std::uint64_t kSyncBytes = std::uint64_t{16} << 20;
 
-  // Into an empty file, which outlives this. IO, FULL, UNSUPPORTED(ids) for ids that are strings.
+  // Into an empty file, which outlives this. IO, FULL.
   [[nodiscard]] static Result<std::unique_ptr<LogFileMaker>> create(
       platform::File& file, const storage::Uuid& uuid, const IndexOptions& options,
       const quant::CodeLayout& layout, const segment::Version& version,
       LogWriter::Extents extents) noexcept;
 
-  // About `bytes` more of the version's rows. Whether they are all there. IO, FULL, CORRUPT.
+  // About `bytes` more of the version's rows and strings. Whether they are all there. IO, FULL,
+  // CORRUPT.
   [[nodiscard]] Result<bool> advance(std::uint64_t bytes) noexcept;
   // All rows are there. The file then is one of `newest`, which is the version or a later one of
   // the same index. IO, FULL, CORRUPT.
@@ -66,7 +67,7 @@ class LogFileMaker {
   std::uint64_t directory_bytes_ = 0;
 };
 
-// The whole file of one version at once. I1. IO, FULL, CORRUPT, UNSUPPORTED(ids).
+// The whole file of one version at once. I1. IO, FULL, CORRUPT.
 Status write_log_file(platform::File& file, const storage::Uuid& uuid, const IndexOptions& options,
                       const quant::CodeLayout& layout, const segment::Version& version) noexcept;
 
@@ -81,7 +82,7 @@ Status save_version(platform::FileSystem& files, const char* path, const Core& c
                     const segment::Version& version, bool replaces = true) noexcept;
 // The live rows of the reader's version in the place of the file at `path`, which is replaced all
 // at once, or not at all; its uuid is `uuid_of`. BUSY(process): a process has that file for
-// writing. IO, FULL, CORRUPT, CLOSED, UNSUPPORTED(ids).
+// writing. IO, FULL, CORRUPT, CLOSED.
 Status save_log_file(platform::FileSystem& files, const char* path, ReaderCore& reader) noexcept;
 
 // BUSY with the process that says in the file that it writes to it.

@@ -194,8 +194,9 @@ Status LogReader::read_metas() noexcept {
 }
 
 Result<RecordHeader> LogReader::read_record(std::uint64_t position,
-                                            const std::uint64_t* previous) noexcept {
-  body_.clear();
+                                            const std::uint64_t* previous,
+                                            GrowingBuffer& to) noexcept {
+  to.clear();
   if (position > bytes_ || bytes_ - position < storage::kRecordHeaderBytes) {
     return corrupt(position);
   }
@@ -208,11 +209,11 @@ Result<RecordHeader> LogReader::read_record(std::uint64_t position,
           : storage::read_record_header(head, superblock_.uuid, position, *previous, bytes_);
   if (!header.ok()) return corrupt(position);
   const auto bytes = static_cast<std::size_t>(header->body_bytes);
-  const Status room = body_.append_zeros(bytes);
+  const Status room = to.append_zeros(bytes);
   if (!room.ok()) return room;
-  const Status body = file_.read_at(position + sizeof head, {body_.data(), bytes});
+  const Status body = file_.read_at(position + sizeof head, {to.data(), bytes});
   if (!body.ok()) return body;
-  if (!storage::body_is_intact(*header, body_.bytes())) return corrupt(position);
+  if (!storage::body_is_intact(*header, to.bytes())) return corrupt(position);
   return *header;
 }
 
@@ -328,6 +329,10 @@ Status LogReader::take(const RecordHeader& header) noexcept {
       return take_commit(header);
     case RecordKind::ids:
       return {};  // hints: looked at when they are used
+    case RecordKind::strings:
+      if (!has_strings()) return corrupt(header.position);
+      return storage::StringsView::parse(body_.bytes()).ok() ? Status()
+                                                             : corrupt(header.position);
     default:
       return Status(Code::unsupported);
   }
@@ -344,6 +349,7 @@ Status LogReader::take_commit(const RecordHeader& header) noexcept {
   }
   const auto view = storage::CommitView::parse(header, body_.bytes(), shape());
   if (!view.ok()) return corrupt(header.position);
+  if (const Status follows = check_strings(header, *view); !follows.ok()) return follows;
   if (directory) {
     directory_ = header.position;
     directory_bytes_ = header.bytes;
@@ -355,7 +361,25 @@ Status LogReader::take_commit(const RecordHeader& header) noexcept {
     if (follows_) restore(before);
     return taken;
   }
-  shown_ = {header.end(), header.sum, header.sequence};
+  shown_ = {header.end(), header.sum, header.sequence, view->strings_end()};
+  return {};
+}
+
+Status LogReader::check_strings(const RecordHeader& header,
+                                const storage::CommitView& view) noexcept {
+  if (!has_strings()) return {};
+  const std::uint64_t before = shown_.strings_end;
+  const std::uint64_t end = view.strings_end();
+  if (header.kind == RecordKind::directory) {
+    return before == 0 || end == before ? Status() : corrupt(header.position);
+  }
+  const storage::StringsView& list = view.strings();
+  if (end < before || (!list.empty() && list.first() < before)) return corrupt(header.position);
+  // Nobody has vouched for what it names: a record of the walk, or of before it.
+  for (std::uint32_t i = 0; header.end() > certain_end_ && i < view.string_records().size(); ++i) {
+    const auto named = strings(view.string_records()[i]);
+    if (!named.ok()) return named.status();
+  }
   return {};
 }
 
@@ -496,6 +520,16 @@ Result<LogReader::Ids> LogReader::ids(std::uint64_t position) noexcept {
   const auto view = storage::IdsView::parse(*header, body_.bytes());
   if (!view.ok()) return corrupt(position);
   return Ids{*header, *view};
+}
+
+Result<LogReader::Strings> LogReader::strings(const storage::StringsPlace& place) noexcept {
+  const auto header = read_record(place.record, nullptr, strings_body_);
+  if (!header.ok()) return header.status();
+  const auto view = storage::StringsView::parse(strings_body_.bytes());
+  if (header->kind != RecordKind::strings || !view.ok() || view->first() != place.first) {
+    return corrupt(place.record);
+  }
+  return Strings{*header, *view};
 }
 
 Result<LogReader::Record> LogReader::record(std::size_t index) noexcept {

@@ -77,6 +77,10 @@ class LogReader {
     storage::RecordHeader header;
     storage::IdsView view;
   };
+  struct Strings {
+    storage::RecordHeader header;
+    storage::StringsView view;
+  };
 
   explicit LogReader(platform::File& file) noexcept : file_(file) {}
 
@@ -137,6 +141,9 @@ class LogReader {
   }
   // The id table there. Valid until the next call. CORRUPT: none, or not whole. IO, FULL.
   [[nodiscard]] Result<Ids> ids(std::uint64_t position) noexcept;
+  // The strings record there. Valid until the next call; the last `record` stays valid. CORRUPT,
+  // IO, FULL.
+  [[nodiscard]] Result<Strings> strings(const storage::StringsPlace& place) noexcept;
   // What is at a number in the end; null: nothing.
   [[nodiscard]] const FileSegment* segment(std::uint32_t number) const noexcept;
   // An extent by its place. CORRUPT, IO.
@@ -147,11 +154,19 @@ class LogReader {
  private:
   // The meta slots, and the length that the file has after them.
   Status read_metas() noexcept;
-  // Header and body of the record there; the body stays in `body_`.
+  // Header and body of the record there; the body stays in `body_`, or where it is wanted.
   [[nodiscard]] Result<storage::RecordHeader> read_record(std::uint64_t position,
-                                                          const std::uint64_t* previous) noexcept;
+                                                          const std::uint64_t* previous) noexcept {
+    return read_record(position, previous, body_);
+  }
+  [[nodiscard]] Result<storage::RecordHeader> read_record(std::uint64_t position,
+                                                          const std::uint64_t* previous,
+                                                          GrowingBuffer& body) noexcept;
   [[nodiscard]] storage::CommitShape shape() const noexcept {
-    return {layout_.dim, layout_.packed_row_bytes};
+    return {layout_.dim, layout_.packed_row_bytes, has_strings()};
+  }
+  [[nodiscard]] bool has_strings() const noexcept {
+    return superblock_.id_kind == IdKind::string;
   }
   // Records from `position` on, until one is wrong. Whether that is an error: I2.
   Status walk(std::uint64_t position, bool chained, std::uint64_t limit) noexcept;
@@ -160,6 +175,9 @@ class LogReader {
   Status take_commit(const storage::RecordHeader& header) noexcept;
   Status take_version(const storage::RecordHeader& header,
                       const storage::CommitView& view) noexcept;
+  // That what it says of strings follows the version before, or is what a directory repeats.
+  Status check_strings(const storage::RecordHeader& header,
+                       const storage::CommitView& view) noexcept;
   Status note_segments(const storage::CommitView& view) noexcept;
   Status check_blocks(const storage::CommitView& view) noexcept;
   // Notes what a segment was before it changes, while the walk goes on (I4).
@@ -183,6 +201,7 @@ class LogReader {
     std::uint64_t end = 0;
     std::uint64_t previous = 0;
     std::uint64_t sequence = 0;
+    std::uint64_t strings_end = 0;  // 0: nothing was shown, or ids are numbers
   };
   struct Before {
     FileSegment segment;
@@ -202,6 +221,7 @@ class LogReader {
   GrowingBuffer segments_;  // FileSegment
   GrowingBuffer before_;    // Before, of what `advance` has changed
   GrowingBuffer body_;
+  GrowingBuffer strings_body_;
 };
 
 }  // namespace vicinal::engine

@@ -103,7 +103,8 @@ Status LogWriter::adopt(const SegmentView& view, const storage::Extent& extent,
 }
 
 std::uint64_t LogWriter::memory_bytes() const noexcept {
-  std::uint64_t bytes = segments_.capacity() + record_.memory_bytes();
+  std::uint64_t bytes = segments_.capacity() + record_.memory_bytes() + list_.memory_bytes() +
+                        strings_record_.capacity() + string_records_.capacity();
   const auto count = static_cast<std::uint32_t>(segments_.size() / sizeof(FileSegment*));
   for (std::uint32_t number = 0; number < count; ++number) {
     const FileSegment* entry = file_segment(number);
@@ -286,9 +287,11 @@ Status LogWriter::write_difference(const Version* base, const Version& version,
     if (done.ok()) done = add_grown(*at, *grown.view, grown.rows_before);
     if (!done.ok()) return done;
   }
-  const Status added = add_lists();
-  if (!added.ok() || !diff_.calibrated()) return added;
-  return record_.set_origin(version.calibration->number, version.calibration->origin());
+  Status added = add_lists();
+  if (added.ok() && diff_.calibrated()) {
+    added = record_.set_origin(version.calibration->number, version.calibration->origin());
+  }
+  return added.ok() ? add_strings(base, version) : added;
 }
 
 Status LogWriter::append(storage::RecordKind kind, const Version& version) noexcept {
@@ -306,6 +309,8 @@ Status LogWriter::append(storage::RecordKind kind, const Version& version) noexc
   record_position_ = place_.end;
   place_.end += sealed->bytes.size();
   place_.previous = sealed->sum;
+  live_rows_ = version.live_rows;
+  strings_were_written(kind == storage::RecordKind::commit, version);
   return {};
 }
 

@@ -12,6 +12,9 @@
 //     go on behind this version.
 // I5: what goes into the file was sound: blocks that have sums are compared with them first, so
 //     that no damage gets a sum that fits.
+// I6: of strings, those before `recorded_end_` stand in strings records, and later ones in the
+//     commits that brought them, of at most kLooseStringBytes together: a directory, which has to
+//     have all, repeats them. So a commit that would bring more of them makes records first.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +28,23 @@
 #include "storage/commit_format.hpp"
 #include "storage/extent_format.hpp"
 #include "storage/ids_format.hpp"
+#include "storage/strings_format.hpp"
 #include "vicinal/status.hpp"
 
 namespace vicinal::engine {
+
+// Strings, their numbers included, that commits may bring before there is a record of them.
+inline constexpr std::size_t kLooseStringBytes = std::size_t{32} << 10;
+// A record is at least as long, unless it has the last strings that there are.
+inline constexpr std::size_t kStringsRecordBytes = std::size_t{64} << 10;
+
+// A strings record that the file's newest version needs.
+struct StringsRecord {
+  storage::StringsPlace place;
+  std::uint64_t last = 0;  // ordinal
+  std::uint64_t bytes = 0;
+  std::uint64_t strings = 0;
+};
 
 class LogWriter {
  public:
@@ -69,14 +86,24 @@ class LogWriter {
   // What opening has found. `uncovered`: rows that it says nothing of.
   void adopt_ids(const segment::Version& version, std::uint64_t position, std::uint64_t bytes,
                  std::uint64_t uncovered) noexcept;
+  // Strings of live rows in records, from where they end on, about `bytes` of them. Whether that
+  // were all. Before any other record. IO, FULL, CORRUPT.
+  [[nodiscard]] Result<bool> write_strings(const segment::Version& version,
+                                           std::uint64_t bytes) noexcept;
+  // What opening has found: all records that the version needs, in order. FULL.
+  Status adopt_strings(const segment::Version& version,
+                       std::span<const StringsRecord> records) noexcept;
   // Rows that the newest id table says nothing of, at most.
   [[nodiscard]] std::uint64_t rows_without_ids(const segment::Version& version) const noexcept;
 
   [[nodiscard]] const Place& place() const noexcept { return place_; }
   // Where the newest commit or directory is.
   [[nodiscard]] std::uint64_t record() const noexcept { return record_position_; }
-  // Of the extents and the id table that the newest record's version needs, headers included.
-  [[nodiscard]] std::uint64_t needed_bytes() const noexcept { return extent_bytes_ + ids_bytes_; }
+  // Of the extents and the id table that the newest record's version needs, headers included; of
+  // its strings the part that the live rows may have.
+  [[nodiscard]] std::uint64_t needed_bytes() const noexcept {
+    return extent_bytes_ + ids_bytes_ + needed_string_bytes();
+  }
   // By this writer, ever.
   [[nodiscard]] std::uint64_t bytes_written() const noexcept { return bytes_written_; }
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept;
@@ -102,6 +129,20 @@ class LogWriter {
   Status add_grown(FileSegment& at, const segment::SegmentView& view,
                    std::uint32_t rows_before) noexcept;
   Status add_lists() noexcept;
+  // log_writer_strings.cpp
+  [[nodiscard]] std::uint64_t needed_string_bytes() const noexcept;
+  // Puts the strings that the record has to bring into it.
+  Status add_strings(const segment::Version* base, const segment::Version& version) noexcept;
+  // Those from an ordinal on, into `list_`. False: it would be too long.
+  [[nodiscard]] Result<bool> collect_strings(const segment::Version& version, std::uint64_t from,
+                                             std::size_t bytes_max) noexcept;
+  // Records of strings from `recorded_end_` on. The same as write_strings.
+  enum class Wanted : std::uint8_t { all, live };
+  [[nodiscard]] Result<bool> record_strings(const segment::Version& version, Wanted wanted,
+                                            std::uint64_t bytes) noexcept;
+  Status append_strings_record(std::uint64_t sequence) noexcept;
+  [[nodiscard]] std::span<const StringsRecord> string_records() const noexcept;
+  void strings_were_written(bool commit, const segment::Version& version) noexcept;
   Status append(storage::RecordKind kind, const segment::Version& version) noexcept;
   Status write(std::uint64_t position, const void* bytes, std::size_t count) noexcept;
 
@@ -117,6 +158,15 @@ class LogWriter {
   std::uint64_t ids_bytes_ = 0;
   std::uint64_t ids_rows_ = 0;  // ever shown (rows_ever) when it was made
   std::uint64_t record_position_ = 0;
+  storage::StringsWriter list_;
+  GrowingBuffer strings_record_;      // the last one, as it was written
+  GrowingBuffer string_records_;      // StringsRecord, ascending
+  std::size_t records_named_ = 0;     // of them, by the newest record
+  std::uint64_t recorded_end_ = 1;    // I6
+  std::uint64_t string_bytes_ = 0;    // of the records
+  std::uint64_t recorded_strings_ = 0;
+  std::size_t loose_string_bytes_ = 0;
+  std::uint64_t live_rows_ = 0;       // of the newest record's version
 };
 
 }  // namespace vicinal::engine

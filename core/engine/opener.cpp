@@ -194,6 +194,7 @@ Result<std::shared_ptr<Core>> Opener::run() noexcept {
   options.metric = block.metric;
   options.bits = block.bits;
   options.originals = block.originals;
+  options.ids = block.id_kind;
   options.seed = block.seed;
   options.memory_bytes_max = options_.memory_bytes_max;
   if (options_.create != nullptr) options.retired_bytes_max = options_.create->retired_bytes_max;
@@ -245,6 +246,8 @@ Status Opener::write_on(Core& core, FileSystem& files, const char* path,
   }
   const LogApplier::Ids& ids = applier_.ids();
   (*journal)->writer().adopt_ids(version, ids.position, ids.bytes, ids.uncovered);
+  const Status known = (*journal)->writer().adopt_strings(version, applier_.strings_records());
+  if (!known.ok()) return known;
   const Status started = (*journal)->start();
   if (started.ok()) core.attach(std::move(journal).value());
   return started;

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "base/assert.hpp"
 #include "search/buffers.hpp"
 
 namespace vicinal::search {
@@ -18,7 +17,9 @@ Status name_rows(const segment::Version& version, Scratch& scratch, Found* found
   auto* offsets = buffers.text_offsets.as<std::uint64_t>();
   offsets[0] = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string_view text = version.strings.text(segment::Handle{found->ids[i]});
+    const segment::Strings::Place place = version.strings.find(segment::Handle{found->ids[i]});
+    if (place.chunk == nullptr) return Status(Code::corrupt);  // strings.hpp I5
+    const std::string_view text = place.chunk->text(place.entry);
     const auto end = static_cast<std::size_t>(offsets[i]) + text.size();
     if (Status status = reserve_keeping(buffers.text, end); !status.ok()) return status;
     if (!text.empty()) {

@@ -10,7 +10,7 @@
 namespace vicinal::search {
 
 // Copies the strings of what was found into the scratch, where the next call puts others. Of an
-// index whose ids are numbers: nothing. FULL.
+// index whose ids are numbers: nothing. FULL; CORRUPT: a row has none, which a file has said.
 [[nodiscard]] Status name_rows(const segment::Version& version, Scratch& scratch,
                                Found* found) noexcept;
 

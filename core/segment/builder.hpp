@@ -224,6 +224,9 @@ class VersionBuilder {
   // A row with this handle died (1) or lives again (-1).
   void count_dead(std::uint64_t handle, int change) noexcept;
   static void recount_strings(const Version& version) noexcept;
+  // Of exactly so many strings, whose ordinals and texts the caller puts. Null without memory.
+  [[nodiscard]] StringChunk* make_sparse_chunk(std::uint32_t count,
+                                               std::size_t text_bytes) noexcept;
   [[nodiscard]] StringChunk* copy_live(const StringRun& run, const std::uint64_t* live,
                                        std::uint32_t count, std::size_t text_bytes) noexcept;
   void replace_run(const StringRun& run, StringChunk* chunk, std::uint32_t entries) noexcept;

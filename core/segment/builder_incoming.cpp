@@ -25,8 +25,7 @@ bool VersionBuilder::append_incoming(const SegmentView& from, std::uint32_t row,
   VICINAL_ASSERT(active() && incoming_.segment() != nullptr);
   const std::uint64_t id = from.segment->ids()[row];
   std::uint64_t hash = 0;
-  const bool has_hash = hash_of_row(id, &hash);
-  VICINAL_ASSERT(has_hash);  // the row is live
+  if (!hash_of_row(id, &hash)) return from.lacks_string(row);
   if (!reserve_hint(hash)) return false;
   const Slot slot = Slot::of(incoming_.segment()->number(), incoming_rows_);
   next_->ids->tables[IdRoot::table_of(hash)]->insert(hash, slot);

@@ -322,6 +322,7 @@ void VersionBuilder::choose_open(const Version& newest) noexcept {
 
 void VersionBuilder::reopen(const Version& newest) noexcept {
   VICINAL_ASSERT(!active() && open_.segment() == nullptr);
+  if (newest.strings.entries != newest.live_rows) recount_strings(newest);
   choose_open(newest);
 }
 

@@ -140,7 +140,7 @@ void VersionBuilder::drop_strings(StringDirectory* fresh) noexcept {
 void VersionBuilder::count_dead(std::uint64_t handle, int change) noexcept {
   const Strings& strings = next_->strings;
   const std::uint32_t at = strings.chunk_of(Handle{handle}.ordinal());
-  VICINAL_ASSERT(at != strings.directory->count);
+  if (at == strings.directory->count) return;  // strings.hpp I5
   StringChunk* chunk = strings.directory->entries()[at].chunk;
   chunk->dead = static_cast<std::uint32_t>(static_cast<std::int64_t>(chunk->dead) + change);
   strings_killed_ += change;
@@ -149,6 +149,7 @@ void VersionBuilder::count_dead(std::uint64_t handle, int change) noexcept {
 void VersionBuilder::recount_strings(const Version& version) noexcept {
   const Strings& strings = version.strings;
   if (!strings.any()) return;
+  if (strings.directory->count == 0) return;
   const StringDirectory::Entry* const chunks = strings.directory->entries();
   for (std::uint32_t i = 0; i < strings.directory->count; ++i) {
     chunks[i].chunk->dead = strings.entries_of(i);
@@ -162,7 +163,8 @@ void VersionBuilder::recount_strings(const Version& version) noexcept {
       const bool same = chunks[at].first <= ordinal &&
                         (at + 1 == strings.directory->count || ordinal < chunks[at + 1].first);
       if (!same) at = strings.chunk_of(ordinal);
-      --chunks[at].chunk->dead;
+      if (at == strings.directory->count) at = 0;  // strings.hpp I5, as what follows
+      if (chunks[at].chunk->dead != 0) --chunks[at].chunk->dead;
     }
   }
 }
@@ -254,9 +256,8 @@ Result<std::uint32_t> VersionBuilder::move_strings(const StringGoal& goal) noexc
   return looked_at;
 }
 
-StringChunk* VersionBuilder::copy_live(const StringRun& run, const std::uint64_t* live,
-                                       std::uint32_t count, std::size_t text_bytes) noexcept {
-  const Strings& strings = next_->strings;
+StringChunk* VersionBuilder::make_sparse_chunk(std::uint32_t count,
+                                               std::size_t text_bytes) noexcept {
   const std::size_t records = count * sizeof(StringChunk::Record);
   const std::size_t room = round_up(records + text_bytes, 8);
   const std::size_t sparse_bytes = count * sizeof(std::uint32_t);
@@ -264,8 +265,16 @@ StringChunk* VersionBuilder::copy_live(const StringRun& run, const std::uint64_t
   auto* chunk = make<StringChunk>(room + sparse_bytes);
   if (chunk == nullptr) return nullptr;
   chunk->room = static_cast<std::uint32_t>(room);
-  auto* sparse = reinterpret_cast<std::uint32_t*>(reinterpret_cast<std::byte*>(chunk + 1) + room);
-  chunk->sparse = sparse;
+  chunk->sparse = reinterpret_cast<std::uint32_t*>(reinterpret_cast<std::byte*>(chunk + 1) + room);
+  return chunk;
+}
+
+StringChunk* VersionBuilder::copy_live(const StringRun& run, const std::uint64_t* live,
+                                       std::uint32_t count, std::size_t text_bytes) noexcept {
+  const Strings& strings = next_->strings;
+  StringChunk* chunk = make_sparse_chunk(count, text_bytes);
+  if (chunk == nullptr) return nullptr;
+  auto* sparse = const_cast<std::uint32_t*>(chunk->sparse);
   const std::uint64_t first = strings.directory->entries()[run.begin].first;
   std::uint32_t looked_at = 0;
   std::uint32_t to = 0;

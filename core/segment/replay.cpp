@@ -29,7 +29,8 @@ Status Replay::start_anew() noexcept {
     const Status dropped = drop(number);
     if (!dropped.ok()) return dropped;
   }
-  const Status cleared = builder_.clear();
+  Status cleared = builder_.clear();
+  if (cleared.ok() && next().strings.any()) cleared = forget_strings();
   if (!cleared.ok()) return cleared;
   builder_.discard(next().calibration);
   next().calibration = nullptr;
@@ -162,7 +163,7 @@ Status Replay::kill(Slot slot) noexcept {
   const SegmentView* shown = next().view(slot.segment());
   if (shown == nullptr || !shown->is_live(slot.row())) return corrupt();
   const bool killed_before = builder_.killed_;
-  const Status killed = builder_.kill(slot);
+  const Status killed = builder_.kill_row(slot);  // its block may not be there yet
   builder_.killed_ = killed_before;  // I4
   return killed;
 }
@@ -261,10 +262,17 @@ Status Replay::enter_hints(std::uint32_t number, std::uint32_t from, std::uint32
 }
 
 Status Replay::enter_hint(Slot slot, std::uint64_t id) noexcept {
-  const Slot other = next().find(id);
+  if (!next().strings.any()) return enter_hint_of(slot, IdRoot::hash(id), next().find(id));
+  const Strings::Place place = next().strings.find(Handle{id});
+  if (place.chunk == nullptr) return corrupt();
+  const StringKey key{place.chunk->text(place.entry), place.chunk->hash(place.entry)};
+  return enter_hint_of(slot, key.hash, next().find(key));
+}
+
+// `other`: whom look-ups find with the id.
+Status Replay::enter_hint_of(Slot slot, std::uint64_t hash, Slot other) noexcept {
   if (other == slot) return {};  // a table that was attached knows it
   if (other.valid()) return corrupt();
-  const std::uint64_t hash = IdRoot::hash(id);
   if (!builder_.reserve_hint(hash)) return builder_.full_status();
   next().ids->tables[IdRoot::table_of(hash)]->insert(hash, slot);
   builder_.changed_ = true;

@@ -3,8 +3,9 @@
 // Thread safety: the holder of the writer's token.
 // The protocol, in a transaction of the builder (`VersionBuilder::begin` with the sequence that the
 // version will have):
-//     for each commit, or once for a directory   drop, set_origin, attach, show_rows,
-//                                                kill or replace_page; then counts_are
+//     for each commit, or once for a directory   drop, set_origin, attach, add_strings,
+//                                                end_strings, show_rows, kill or replace_page;
+//                                                then counts_are
 //     where the id table begins                  attach_table, expect_rows
 //     at the end                                 enter_hints, for rows that no table covers
 // then finish and publish as always; a writer calls `VersionBuilder::reopen` after that. Several
@@ -12,11 +13,13 @@
 // I1: what is not said to be the caller's is hostile and checked here. CORRUPT: a number out of
 //     range, in use (attach) or not (all else); rows that do not grow, or beyond the capacity;
 //     inline rows of another number than the unfinished block lacks, or with factors beyond their
-//     limits; a slot that is not there, or dead already; a page that brings a row back, or marks
-//     rows that are not there; an origin that is none, is not new, or comes while a segment is
-//     there; counts that differ; two live rows of one id, as far as their hints are entered here.
+//     limits; strings that do not ascend; a slot that is not there, or dead already; a page that
+//     brings a row back, or marks rows that are not there; an origin that is none, is not new, or
+//     comes while a segment is there; counts that differ; two live rows of one id, and a live row
+//     without a string where ids are strings, as far as their hints are entered here.
 //     Ids that attached tables cover are not compared, since that would read all of them: a file
-//     made to have an id twice shows it twice.
+//     made to have an id twice shows it twice. That such a row lacks its string is said when it is
+//     looked up (strings.hpp I5), or here, by `check_handles`.
 // I2: the bytes of whole blocks are in their slabs before `show_rows` counts them; they are checked
 //     when they are first used (segment_checks.hpp), those that `enter_hints` reads at once.
 // I3: the rows of a block that is not whole are written into the slab, which must be writable then.
@@ -33,6 +36,7 @@
 #include "quant/factor_limits.hpp"
 #include "segment/builder.hpp"
 #include "segment/version.hpp"
+#include "storage/strings_format.hpp"
 #include "vicinal/status.hpp"
 #include "vicinal/types.hpp"
 
@@ -69,6 +73,11 @@ class Replay {
   // The number's segment has `rows` rows from now on; `unfinished`: those that are new in a block
   // that is not whole.
   Status show_rows(std::uint32_t number, std::uint32_t rows, const InlineRows& unfinished) noexcept;
+  // Those of the list from `known_end` on: the version before has the others. CORRUPT, FULL.
+  Status add_strings(const storage::StringsView& list, std::uint64_t known_end) noexcept;
+  // Behind the last of a record: one past the newest ordinal that there ever was.
+  Status end_strings(std::uint64_t end) noexcept;
+  [[nodiscard]] std::uint64_t strings_end() const noexcept { return builder_.next_->strings.end; }
   Status kill(Slot slot) noexcept;
   Status replace_page(std::uint32_t number, std::uint32_t page,
                       std::span<const std::uint32_t, kLivePageBlocks> words) noexcept;
@@ -96,6 +105,9 @@ class Replay {
   [[nodiscard]] bool is_calibrated() const noexcept { return builder_.calibration() != 0; }
   // Hints to the live rows [from, to) of a segment. CORRUPT, FULL.
   Status enter_hints(std::uint32_t number, std::uint32_t from, std::uint32_t to) noexcept;
+  // Of an index whose ids are strings: that the live ones of these rows have theirs. CORRUPT.
+  [[nodiscard]] Status check_handles(std::uint32_t number, std::uint32_t from,
+                                     std::uint32_t to) const noexcept;
 
  private:
   [[nodiscard]] Version& next() noexcept { return *builder_.next_; }
@@ -104,6 +116,13 @@ class Replay {
   [[nodiscard]] Status store_unfinished(SegmentView& view, std::uint32_t first,
                                         const InlineRows& rows) noexcept;
   Status enter_hint(Slot slot, std::uint64_t id) noexcept;
+  Status enter_hint_of(Slot slot, std::uint64_t hash, Slot other) noexcept;
+  // replay_strings.cpp. The list from this one on.
+  Status put_strings(const storage::StringsView& list, std::uint32_t from) noexcept;
+  Status add_chunk(const storage::StringsView& list, std::uint32_t from,
+                   std::size_t text_bytes) noexcept;
+  [[nodiscard]] bool close_chunk(std::uint32_t capacity) noexcept;
+  Status forget_strings() noexcept;
 
   VersionBuilder& builder_;
   Metric metric_;

@@ -32,20 +32,49 @@ std::uint32_t Strings::chunk_of(std::uint64_t ordinal) const noexcept {
 
 Strings::Place Strings::find(Handle handle) const noexcept {
   const std::uint64_t ordinal = handle.ordinal();
-  VICINAL_ASSERT(ordinal < end);  // I2
+  if (ordinal >= end) return {};  // I5
   const std::uint32_t at = chunk_of(ordinal);
   if (at == directory->count) return {};
   const StringDirectory::Entry& found = directory->entries()[at];
   const std::uint32_t entries = entries_of(at);
   const std::uint64_t offset = ordinal - found.first;
   const std::uint32_t* sparse = found.chunk->sparse;
-  if (sparse == nullptr) {
-    if (offset >= entries) return {};
-    return {found.chunk, static_cast<std::uint32_t>(offset)};
+  std::uint64_t entry = offset;
+  if (sparse != nullptr) {
+    const std::uint32_t* const place = std::lower_bound(sparse, sparse + entries, offset);
+    if (place == sparse + entries || *place != offset) return {};
+    entry = static_cast<std::uint64_t>(place - sparse);
   }
-  const std::uint32_t* const place = std::lower_bound(sparse, sparse + entries, offset);
-  if (place == sparse + entries || *place != offset) return {};
-  return {found.chunk, static_cast<std::uint32_t>(place - sparse)};
+  if (entry >= entries) return {};
+  const auto at_entry = static_cast<std::uint32_t>(entry);
+  if (!handle.may_be_of(found.chunk->hash(at_entry))) return {};  // I5
+  return {found.chunk, at_entry};
+}
+
+StringCursor::StringCursor(const Strings& strings, std::uint64_t from) noexcept
+    : strings_(strings), from_(from), at_(strings.chunk_of(from)) {
+  if (at_ == strings.directory->count) at_ = 0;  // before the first
+}
+
+bool StringCursor::next() noexcept {
+  for (; at_ < strings_.directory->count; ++at_, next_entry_ = 0) {
+    const StringDirectory::Entry& found = strings_.directory->entries()[at_];
+    const std::uint32_t entries = strings_.entries_of(at_);
+    const std::uint32_t* sparse = found.chunk->sparse;
+    const std::uint64_t before = from_ - std::min(from_, found.first);
+    if (next_entry_ == 0 && before != 0) {
+      next_entry_ = sparse == nullptr
+                        ? static_cast<std::uint32_t>(std::min<std::uint64_t>(before, entries))
+                        : static_cast<std::uint32_t>(
+                              std::lower_bound(sparse, sparse + entries, before) - sparse);
+    }
+    if (next_entry_ >= entries) continue;
+    chunk_ = found.chunk;
+    entry_ = next_entry_++;
+    ordinal_ = found.first + (sparse == nullptr ? entry_ : sparse[entry_]);
+    return true;
+  }
+  return false;
 }
 
 }  // namespace vicinal::segment

@@ -16,6 +16,8 @@
 //     has). Only the last one may be open, and an open one is dense: what it shows ends at `end`.
 // I4: `dead` is the writer's: entries whose string no live row of the version under construction
 //     has. It decides what is worth moving; what is moved, the id table decides.
+// I5: what rows of a file carry is hostile until it is looked up (`find`): the handle of a live row
+//     that has no string here is damage, and said where it is met.
 #pragma once
 
 #include <cstddef>
@@ -127,16 +129,38 @@ struct Strings {
     const bool is_open = directory->open && chunk + 1 == directory->count;
     return is_open ? static_cast<std::uint32_t>(end - entry.first) : entry.entries;
   }
-  // Logarithmic in the number of chunks. Of a handle that a row of this version carries.
+  // Logarithmic in the number of chunks. Of any handle: one of another hash than the string's has
+  // none.
   [[nodiscard]] Place find(Handle handle) const noexcept;
   // The chunk whose range has the ordinal, if any has: its place in the directory, else `count`.
   [[nodiscard]] std::uint32_t chunk_of(std::uint64_t ordinal) const noexcept;
-  // Of a row that is live here.
+  // Of a row that is live here, in an index that never was in a file.
   [[nodiscard]] std::string_view text(Handle handle) const noexcept {
     const Place place = find(handle);
     VICINAL_ASSERT(place.chunk != nullptr);  // I2
     return place.chunk->text(place.entry);
   }
+};
+
+// The strings of a version from an ordinal on, in ascending order.
+class StringCursor {
+ public:
+  StringCursor(const Strings& strings, std::uint64_t from) noexcept;
+
+  // False: there is no more; else the members below are those of the next one.
+  [[nodiscard]] bool next() noexcept;
+  [[nodiscard]] std::uint64_t ordinal() const noexcept { return ordinal_; }
+  [[nodiscard]] std::string_view text() const noexcept { return chunk_->text(entry_); }
+  [[nodiscard]] std::uint64_t hash() const noexcept { return chunk_->hash(entry_); }
+
+ private:
+  const Strings& strings_;
+  std::uint64_t from_;
+  std::uint32_t at_;              // of the chunk
+  std::uint32_t next_entry_ = 0;  // in it
+  const StringChunk* chunk_ = nullptr;
+  std::uint32_t entry_ = 0;
+  std::uint64_t ordinal_ = 0;
 };
 
 }  // namespace vicinal::segment

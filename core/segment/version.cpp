@@ -1,9 +1,19 @@
 #include "segment/version.hpp"
 
+#include "base/assert.hpp"
+
 namespace vicinal::segment {
 
 bool SegmentView::checked_rows_are_sound(std::uint32_t block) const noexcept {
   return !is_whole(block) || segment->checks()->rows_are_sound(*segment, block);
+}
+
+bool SegmentView::lacks_string(std::uint32_t row) const noexcept {
+  SegmentChecks* checks = segment->checks();
+  VICINAL_ASSERT(checks != nullptr);  // strings.hpp I2
+  const std::size_t rows = segment->rows_offset(row / simd::kBlockRows);
+  checks->damage().mark(checks->place().slab_position + rows);
+  return false;
 }
 
 bool SegmentView::checked_plane_is_sound(std::uint32_t block) const noexcept {

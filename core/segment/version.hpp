@@ -85,6 +85,9 @@ struct SegmentView {
   [[nodiscard]] bool block_is_sound(std::uint32_t block) const noexcept {
     return plane_is_sound(block) && rows_are_sound(block);
   }
+  // What a row that the version shows carries is no handle of a string that the version has: damage
+  // of a file, which is said. False.
+  bool lacks_string(std::uint32_t row) const noexcept;
   // The row's code as one packed row (kernels.hpp), packed_row_bytes long.
   void copy_packed_row(const quant::CodeLayout& layout, std::uint32_t row,
                        std::uint8_t* packed) const noexcept {
@@ -173,8 +176,10 @@ struct Version : sync::VersionHeader {
         return false;
       }
       const Handle handle{found->segment->ids()[slot.row()]};
-      return handle.may_be_of(key.hash) && found->is_live(slot.row()) &&
-             strings.text(handle) == key.text;
+      if (!handle.may_be_of(key.hash) || !found->is_live(slot.row())) return false;
+      const Strings::Place place = strings.find(handle);
+      if (place.chunk == nullptr) return found->lacks_string(slot.row());
+      return place.chunk->text(place.entry) == key.text;
     });
   }
   // The live row that carries this handle of a string with this hash.

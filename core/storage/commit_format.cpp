@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint32_t kHasOrigin = 1;
 constexpr std::uint32_t kIsDirectory = 2;
+constexpr std::uint32_t kHasStrings = 4;
 constexpr std::size_t kListAlignment = 8;
 constexpr std::uint32_t kSlotRowBits = 15;
 static_assert(std::uint32_t{1} << kSlotRowBits == kFileSegmentRowsMax);
@@ -29,6 +30,14 @@ struct CommitHeadBytes {
   std::uint64_t ids_record;
 };
 static_assert(sizeof(CommitHeadBytes) == 64 && offsetof(CommitHeadBytes, ids_record) == 56);
+
+// Before the records' places and the list.
+struct StringsHead {
+  std::uint64_t end;
+  std::uint32_t records;
+  std::uint32_t list_bytes;
+};
+static_assert(sizeof(StringsHead) == 16);
 
 // A body from its front to its back.
 struct Cursor {
@@ -142,6 +151,19 @@ Status CommitWriter::set_origin(std::uint64_t number, const float* floats) noexc
   return {};
 }
 
+Status CommitWriter::set_strings(std::uint64_t end, std::span<const StringsPlace> records,
+                                 const StringsWriter& list) noexcept {
+  VICINAL_ASSERT(lists_[strings].empty() && (list.empty() || list.last() < end));
+  const std::size_t list_bytes = list.empty() ? 0 : list.bytes();
+  GrowingBuffer& to = lists_[strings];
+  const Status room = to.reserve(sizeof(StringsHead) + records.size_bytes() + list_bytes);
+  if (!room.ok()) return room;
+  (void)to.append_value(StringsHead{end, static_cast<std::uint32_t>(records.size()),
+                                    static_cast<std::uint32_t>(list_bytes)});
+  if (!records.empty()) (void)to.append(records.data(), records.size_bytes());
+  return list.empty() ? Status() : list.append_to(to);
+}
+
 Result<InlineRowsRoom> CommitWriter::add_rows(std::uint32_t count) noexcept {
   VICINAL_ASSERT(count > 0 && count < kFileBlockRows);
   VICINAL_ASSERT(counts_[grown] > counts_[rows]);
@@ -175,7 +197,8 @@ Result<SealedRecord> CommitWriter::seal(const Uuid& uuid, RecordKind kind, std::
   bytes.dead_rows = head.dead_rows;
   bytes.rows_dropped = head.rows_dropped;
   bytes.segment_end = head.segment_end;
-  bytes.flags = (lists_[origin].empty() ? 0 : kHasOrigin) | (whole ? kIsDirectory : 0);
+  bytes.flags = (lists_[origin].empty() ? 0 : kHasOrigin) | (whole ? kIsDirectory : 0) |
+                (lists_[strings].empty() ? 0 : kHasStrings);
   bytes.opened = counts_[opened];
   bytes.grown = counts_[grown];
   bytes.dropped = counts_[dropped];
@@ -204,8 +227,10 @@ Result<SealedRecord> CommitWriter::seal(const Uuid& uuid, RecordKind kind, std::
   header.body_sum = checksum64(record_.data() + kRecordHeaderBytes,
                                record_.size() - kRecordHeaderBytes);
   header.previous = previous;
+  CommitShape shape = shape_;
+  shape.strings = !lists_[strings].empty();
   VICINAL_DEBUG_ASSERT(
-      CommitView::parse(header, record_.bytes().subspan(kRecordHeaderBytes), shape_).ok());
+      CommitView::parse(header, record_.bytes().subspan(kRecordHeaderBytes), shape).ok());
   (void)record_.pad_to(kRecordAlignment);
   VICINAL_ASSERT(record_.size() == total);
   const std::uint64_t sum = write_record_header(
@@ -235,9 +260,9 @@ Status CommitView::parse_lists(std::span<const std::byte> body, std::uint64_t po
   }
   std::memcpy(&bytes, body.data(), sizeof bytes);
   if (bytes.reserved != 0 || bytes.segment_end > kFileSegmentsMax) return Status(Code::corrupt);
-  if ((bytes.flags | kHasOrigin) != (kHasOrigin | (directory_ ? kIsDirectory : 0))) {
-    return Status(Code::corrupt);
-  }
+  const std::uint32_t flags =
+      kHasOrigin | (directory_ ? kIsDirectory : 0) | (shape_.strings ? kHasStrings : 0);
+  if ((bytes.flags | kHasOrigin) != flags) return Status(Code::corrupt);
   const std::uint64_t rows_max = std::uint64_t{bytes.segment_end} * kFileSegmentRowsMax;
   if (bytes.live_rows > rows_max || bytes.dead_rows > rows_max - bytes.live_rows) {
     return Status(Code::corrupt);
@@ -258,8 +283,38 @@ Status CommitView::parse_lists(std::span<const std::byte> body, std::uint64_t po
     origin_ = cursor.take(1, sizeof(std::uint64_t) + shape_.dim * sizeof(float));
     if (origin_ == nullptr || origin_number() == 0) return Status(Code::corrupt);
   }
+  const Status named = shape_.strings ? parse_strings(cursor.left, position) : Status();
   rows_ = cursor.left;
-  return {};
+  return named;
+}
+
+Status CommitView::parse_strings(std::span<const std::byte>& left,
+                                 std::uint64_t position) noexcept {
+  StringsHead head;
+  if (left.size() < sizeof head) return Status(Code::corrupt);
+  std::memcpy(&head, left.data(), sizeof head);
+  Cursor cursor{left.subspan(sizeof head)};
+  if (head.end == 0 || head.end > kFileOrdinalsMax || !cursor.take(string_records_, head.records) ||
+      head.list_bytes > cursor.left.size()) {
+    return Status(Code::corrupt);
+  }
+  strings_end_ = head.end;
+  if (head.list_bytes != 0) {
+    const auto list = StringsView::parse(cursor.left.first(head.list_bytes));
+    if (!list.ok() || list->last() >= head.end) return Status(Code::corrupt);
+    strings_ = *list;
+  }
+  left = cursor.left.subspan(head.list_bytes);
+  std::uint64_t before = 0;  // ordinal
+  for (std::uint32_t i = 0; i < string_records_.size(); ++i) {
+    const StringsPlace place = string_records_[i];
+    if (place.first <= before || place.first >= head.end || !is_log_position(place.record) ||
+        place.record >= position) {
+      return Status(Code::corrupt);
+    }
+    before = place.first;
+  }
+  return strings_.empty() || strings_.first() > before ? Status() : Status(Code::corrupt);
 }
 
 Status CommitView::check_segments(std::uint64_t position) const noexcept {

@@ -22,6 +22,7 @@
 #include "base/growing_buffer.hpp"
 #include "storage/extent_format.hpp"
 #include "storage/log_format.hpp"
+#include "storage/strings_format.hpp"
 #include "vicinal/status.hpp"
 
 namespace vicinal::storage {
@@ -30,6 +31,7 @@ namespace vicinal::storage {
 struct CommitShape {
   std::uint32_t dim = 0;             // floats of an origin
   std::size_t packed_row_bytes = 0;  // of an inline row
+  bool strings = false;              // ids are strings
 };
 
 struct CommitHead {
@@ -94,6 +96,10 @@ class CommitWriter {
                        std::span<const std::uint32_t, kFileLivePageWords> words) noexcept;
   // shape.dim floats.
   Status set_origin(std::uint64_t number, const float* origin) noexcept;
+  // Of an index whose ids are strings, always: one past its newest ordinal, the records that the
+  // version is to have, ascending by first, and what else there is. FULL.
+  Status set_strings(std::uint64_t end, std::span<const StringsPlace> records,
+                     const StringsWriter& list) noexcept;
   // Of the grown segment added last, whose rows end inside a block: its new rows there, to be
   // filled in before the next call.
   [[nodiscard]] Result<InlineRowsRoom> add_rows(std::uint32_t count) noexcept;
@@ -106,7 +112,9 @@ class CommitWriter {
                                           std::uint64_t previous, const CommitHead& head) noexcept;
 
  private:
-  enum List : std::size_t { opened, grown, dropped, dead, live_pages, origin, rows, kLists };
+  enum List : std::size_t {
+    opened, grown, dropped, dead, live_pages, origin, strings, rows, kLists
+  };
 
   template <class T>
   Status add(List list, std::uint64_t key, const T& value) noexcept;
@@ -164,12 +172,21 @@ class CommitView {
   [[nodiscard]] std::uint64_t origin_number() const noexcept;
   // shape.dim floats; any bits, the reader looks at their values.
   void copy_origin(float* to) const noexcept;
+  // Where ids are strings. What stands here is at or past each record's first; what else the
+  // version before must say, the caller looks at.
+  [[nodiscard]] std::uint64_t strings_end() const noexcept { return strings_end_; }
+  [[nodiscard]] const RecordList<StringsPlace>& string_records() const noexcept {
+    return string_records_;
+  }
+  [[nodiscard]] const StringsView& strings() const noexcept { return strings_; }
 
  private:
   friend class InlineRowsCursor;
   CommitView() = default;
 
   Status parse_lists(std::span<const std::byte> body, std::uint64_t position) noexcept;
+  // The part at the beginning of `left`, which is behind it then.
+  Status parse_strings(std::span<const std::byte>& left, std::uint64_t position) noexcept;
   Status check_segments(std::uint64_t position) const noexcept;
   Status check_deaths() const noexcept;
 
@@ -182,6 +199,9 @@ class CommitView {
   RecordList<std::uint32_t> dead_;
   RecordList<LivePageEntry> live_pages_;
   const std::byte* origin_ = nullptr;
+  std::uint64_t strings_end_ = 0;
+  RecordList<StringsPlace> string_records_;
+  StringsView strings_;
   std::span<const std::byte> rows_;
 };
 

@@ -96,7 +96,7 @@ Status check_options(const SuperblockBytes& bytes) noexcept {
   if (bytes.originals != static_cast<std::uint8_t>(Originals::none)) {
     return unsupported(OptionName::originals);
   }
-  if (bytes.id_kind != static_cast<std::uint8_t>(IdKind::number)) {
+  if (bytes.id_kind > static_cast<std::uint8_t>(IdKind::string)) {
     return unsupported(OptionName::ids);
   }
   return bytes.factors == 3 ? Status() : unsupported(OptionName::none);

@@ -111,16 +111,16 @@ enum class RecordKind : std::uint16_t {
   commit = 2,     // the difference of two versions (commit_format.hpp)
   directory = 3,  // a whole version, the same way
   ids = 4,        // the id table (ids_format.hpp)
+  strings = 7,    // ids that are strings (strings_format.hpp)
   // Reserved. They are framed like any record, and readers of this version refuse a file that has
   // one as UNSUPPORTED.
   centres = 5,
   originals = 6,
-  strings = 7,
   factors = 8,
 };
 inline constexpr std::uint16_t kRecordKindLast = 8;
 [[nodiscard]] constexpr bool is_reserved(RecordKind kind) noexcept {
-  return kind >= RecordKind::centres;
+  return kind >= RecordKind::centres && kind != RecordKind::strings;
 }
 
 inline constexpr std::size_t kRecordHeaderBytes = 64;

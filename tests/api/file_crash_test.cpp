@@ -90,7 +90,9 @@ void lose_power_in(const History& history, bool compacts) {
       beyond += found > certain;
       // And it can be written on.
       const auto ids = ids_from(390, 3);
-      ASSERT_TRUE(opened->add(ids, rows_of(ids, 8), durable_when(true)).ok());
+      ASSERT_TRUE(Names(*opened, ids).with([&](auto names) {
+        return opened->add(names, rows_of(ids, 8), durable_when(true));
+      }).ok());
     }
   }
   EXPECT_GT(beyond, 0u);
@@ -100,8 +102,14 @@ TEST(PowerLoss, AtAnyMomentLeavesTheLastAcknowledgedCommitOrALaterOne) {
   lose_power_in(varied_history(8, 4), false);
 }
 
-TEST(PowerLoss, AtAnyMomentOfARewritingTheSame) {
-  History history(small_options(8));
+TEST(PowerLoss, OfStringsTheSame) {
+  lose_power_in(varied_history(8, 4, Metric::cosine, IdKind::string), false);
+}
+
+void lose_power_in_a_rewriting(IdKind ids) {
+  IndexOptions options = small_options(8);
+  options.ids = ids;
+  History history(options);
   history.add(0, 70);
   history.remove(3, 30);
   history.add(100, 5);
@@ -111,8 +119,14 @@ TEST(PowerLoss, AtAnyMomentOfARewritingTheSame) {
   lose_power_in(history, true);
 }
 
-TEST(FailingFiles, WhicheverOperationFailsNothingThatWasAcknowledgedIsLost) {
-  const History history = varied_history(8, 4);
+TEST(PowerLoss, AtAnyMomentOfARewritingTheSame) { lose_power_in_a_rewriting(IdKind::number); }
+
+TEST(PowerLoss, AtAnyMomentOfARewritingOfStringsTheSame) {
+  lose_power_in_a_rewriting(IdKind::string);
+}
+
+void fail_each_operation(IdKind ids) {
+  const History history = varied_history(8, 4, Metric::cosine, ids);
   const auto states = history.states(kHistoryIds);
   for (const int error : {EIO, ENOSPC}) {
     std::uint64_t failed = 1;
@@ -162,10 +176,18 @@ TEST(FailingFiles, WhicheverOperationFailsNothingThatWasAcknowledgedIsLost) {
   }
 }
 
-TEST(DamagedFile, EveryFlippedBitAndEveryTruncationIsAnErrorOrChangesNothing) {
+TEST(FailingFiles, WhicheverOperationFailsNothingThatWasAcknowledgedIsLost) {
+  fail_each_operation(IdKind::number);
+}
+
+TEST(FailingFiles, OfStringsTheSame) { fail_each_operation(IdKind::string); }
+
+void damage_each_byte(IdKind ids) {
   const Folder folder;
   const std::string path = folder.file("a.vic");
-  History history(small_options(8));
+  IndexOptions options = small_options(8);
+  options.ids = ids;
+  History history(options);
   history.add(0, 70);
   history.remove(3, 2);
   history.add(100, 3);
@@ -201,6 +223,12 @@ TEST(DamagedFile, EveryFlippedBitAndEveryTruncationIsAnErrorOrChangesNothing) {
   }
   EXPECT_GT(errors, 1000u);
 }
+
+TEST(DamagedFile, EveryFlippedBitAndEveryTruncationIsAnErrorOrChangesNothing) {
+  damage_each_byte(IdKind::number);
+}
+
+TEST(DamagedFile, OfStringsTheSame) { damage_each_byte(IdKind::string); }
 
 }  // namespace
 }  // namespace vicinal::test

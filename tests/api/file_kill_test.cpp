@@ -32,9 +32,10 @@ Progress* make_progress() {
 
 // Adds rows by ones and by sixes, every third write durable, and compacts now and then. In a child:
 // an exit in place of the kill is a failure, by the number that the parent prints.
-[[noreturn]] void write_until_killed(const std::string& path, Progress& progress) {
+[[noreturn]] void write_until_killed(const std::string& path, IdKind kind, Progress& progress) {
   OpenOptions options;
   options.create = small_options(kDim);
+  options.create->ids = kind;
   auto index = Index::open(path, options);
   if (!index.ok()) ::_exit(1);
   std::uint64_t next = index->reader().size();
@@ -45,7 +46,9 @@ Progress* make_progress() {
     progress.submitted.store(next, sync::release);
     WriteOptions how;
     how.durable = write % 3 == 0;
-    if (!index->add(ids, rows_of(ids, kDim), how).ok()) ::_exit(2);
+    const auto added = Names(*index, ids).with(
+        [&](auto names) { return index->add(names, rows_of(ids, kDim), how); });
+    if (!added.ok()) ::_exit(2);
     // Every version before a durable one is durable, too.
     if (how.durable) progress.acknowledged.store(next, sync::release);
     if (write % 40 == 39 && !index->compact().ok()) ::_exit(3);
@@ -62,14 +65,15 @@ void check(const std::string& path, const Progress& progress) {
   EXPECT_GE(recovered, progress.acknowledged.load(sync::acquire));
   EXPECT_LE(recovered, progress.submitted.load(sync::acquire));
   for (std::uint64_t id = 0; id < recovered; ++id) {
-    ASSERT_TRUE(reader.has(id)) << "rows are there in the order in which they were written";
+    ASSERT_TRUE(row_with(reader, index->options().ids, id).ok())
+        << "rows are there in the order in which they were written";
   }
   const auto report = verify_file(path);
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_EQ(report->rows, recovered);
 }
 
-TEST(KilledWriter, LosesNothingThatWasAcknowledgedAndInventsNothing) {
+void kill_writers(IdKind kind) {
   const Folder folder;
   const std::string path = folder.file("a.vic");
   Progress* progress = make_progress();
@@ -80,7 +84,7 @@ TEST(KilledWriter, LosesNothingThatWasAcknowledgedAndInventsNothing) {
     const std::uint64_t before = progress->acknowledged.load(sync::acquire);
     const pid_t writer = ::fork();
     ASSERT_GE(writer, 0);
-    if (writer == 0) write_until_killed(path, *progress);
+    if (writer == 0) write_until_killed(path, kind, *progress);
     // Somewhere after the first acknowledgement of this round: writes, syncs and compactions.
     for (int turn = 0; turn < 60'000; ++turn) {
       if (progress->acknowledged.load(sync::acquire) > before) break;
@@ -96,6 +100,12 @@ TEST(KilledWriter, LosesNothingThatWasAcknowledgedAndInventsNothing) {
   }
   ::munmap(progress, sizeof *progress);
 }
+
+TEST(KilledWriter, LosesNothingThatWasAcknowledgedAndInventsNothing) {
+  kill_writers(IdKind::number);
+}
+
+TEST(KilledWriter, OfStringsTheSame) { kill_writers(IdKind::string); }
 
 }  // namespace
 }  // namespace vicinal::test

@@ -112,7 +112,8 @@ TEST(RewrittenFile, HasNothingOfTheDead) {
 // One step of each kind on either side of a compaction.
 TEST(RewrittenFile, IsTheSameIndexAfterEachStepOfAHistory) {
   for (const int bits : {1, 4}) {
-    const History history = varied_history(19, static_cast<std::uint8_t>(bits));
+    const History history = varied_history(19, static_cast<std::uint8_t>(bits), Metric::cosine,
+                                           kBothKinds[bits / 4]);
     const auto states = history.states(kHistoryIds);
     for (const bool reopens : {false, true}) {
       const Folder folder;

@@ -101,9 +101,9 @@ OpenOptions in(SmallFiles& files) {
   return options;
 }
 
-TEST(UnmappedFile, HasAfterEveryWriteWhatOneThatIsMappedHas) {
+void write_unmapped(IdKind ids) {
   const Folder folder;
-  const History history = varied_history(19, 4, Metric::cosine);
+  const History history = varied_history(19, 4, Metric::cosine, ids);
   const auto states = history.states(kHistoryIds);
   SmallFiles files;
   OpenOptions small = in(files);
@@ -118,7 +118,7 @@ TEST(UnmappedFile, HasAfterEveryWriteWhatOneThatIsMappedHas) {
     const auto receipt = history.steps()[i](*index, {});
     ASSERT_TRUE(receipt.ok()) << receipt.status().message();
     const LiveFields live = live_fields_of(path);
-    EXPECT_EQ(live.sequence, receipt->sequence);
+    EXPECT_EQ(live.sequence, index->stats().sequence);
     EXPECT_EQ(live.end, bytes_of_file(path).size());
     EXPECT_EQ(live.state, 0u);
     ASSERT_EQ(content_of(*index, kHistoryIds), states[i + 1]);
@@ -130,7 +130,12 @@ TEST(UnmappedFile, HasAfterEveryWriteWhatOneThatIsMappedHas) {
   }
 }
 
-TEST(UnmappedFile, WithoutRoomIsFullUntilThereIsAndThenHasEverything) {
+TEST(UnmappedFile, HasAfterEveryWriteWhatOneThatIsMappedHas) { write_unmapped(IdKind::number); }
+
+TEST(UnmappedFile, OfStringsTheSame) { write_unmapped(IdKind::string); }
+
+// Strings are so many that there are records of them.
+void run_out_of_room(IdKind kind) {
   const std::size_t dim = 8;
   for (std::uint64_t first = 1;; ++first) {
     SCOPED_TRACE(first);
@@ -140,15 +145,23 @@ TEST(UnmappedFile, WithoutRoomIsFullUntilThereIsAndThenHasEverything) {
     SmallFiles files;
     OpenOptions options = in(files);
     options.create = small_options(dim);
+    options.create->ids = kind;
     auto index = Index::open(path, options);
     ASSERT_TRUE(index.ok()) << index.status().message();
-    ASSERT_TRUE(index->add(ids_from(0, 50), rows_of(ids_from(0, 50), dim)).ok());
+    const auto add = [&](std::uint64_t from, std::uint64_t count) {
+      const auto ids = ids_from(from, count);
+      return Names(*index, ids).with(
+          [&](auto names) { return index->add(names, rows_of(ids, dim)); });
+    };
+    ASSERT_TRUE(add(0, 50).ok());
     ASSERT_TRUE(index->flush().ok());
     files.refuse(first, first + 2);
     // Two segments more, whole blocks, removals.
-    ASSERT_TRUE(index->add(ids_from(50, 300), rows_of(ids_from(50, 300), dim)).ok());
-    ASSERT_TRUE(index->remove(ids_from(0, 30)).ok());
-    EXPECT_EQ(index->reader().size(), 320u);
+    ASSERT_TRUE(add(50, 2000).ok());
+    ASSERT_TRUE(Names(*index, ids_from(0, 30)).with([&](auto names) {
+      return index->remove(names);
+    }).ok());
+    EXPECT_EQ(index->reader().size(), 2020u);
     const bool refused = files.has_refused();
     for (int turn = 0; turn < 4; ++turn) {
       const auto flushed = index->flush();
@@ -158,10 +171,16 @@ TEST(UnmappedFile, WithoutRoomIsFullUntilThereIsAndThenHasEverything) {
     ASSERT_TRUE(index->flush().ok());
     const auto loaded = Index::from_bytes(bytes_of_file(path));
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
-    ASSERT_EQ(content_of(*loaded, 400), content_of(*index, 400));
+    ASSERT_EQ(content_of(*loaded, 2100), content_of(*index, 2100));
     if (!refused) break;
   }
 }
+
+TEST(UnmappedFile, WithoutRoomIsFullUntilThereIsAndThenHasEverything) {
+  run_out_of_room(IdKind::number);
+}
+
+TEST(UnmappedFile, WithoutRoomForStringsTheSame) { run_out_of_room(IdKind::string); }
 
 TEST(UnmappedFile, QuestionsForCertaintyAreAnsweredByWhoPumps) {
   const Folder folder;

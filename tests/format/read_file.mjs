@@ -12,7 +12,9 @@ const SEGMENTS = 131071;
 const PAGE_ROWS = 4096;
 const IP = 1; // metric
 const MASK = (1n << 64n) - 1n;
-const KIND = { extent: 1, commit: 2, directory: 3, ids: 4, reservedFrom: 5, last: 8 };
+const KIND = { extent: 1, commit: 2, directory: 3, ids: 4, strings: 7, last: 8 };
+const RESERVED = [5, 6, 8];
+const ORDINALS = 2 ** 48;
 
 export class FormatError extends Error {
   constructor(code, message) {
@@ -110,10 +112,11 @@ function readSuperblock(file) {
     bits: file.u8(69),
     seed: file.big(72),
     codedDim: file.u32(80),
+    strings: file.u8(71) === 1,
   };
   check(block.dim !== 0, 'no dimensions');
   const known = block.dim <= 16384 && block.metric <= 2 && [1, 2, 3, 4, 8].includes(block.bits)
-    && file.u8(70) === 0 && file.u8(71) === 0 && file.u32(84) === ROW_FACTORS;
+    && file.u8(70) === 0 && file.u8(71) <= 1 && file.u32(84) === ROW_FACTORS;
   if (!known) throw new FormatError('UNSUPPORTED', 'an option of the superblock');
   check(rowLayout(block.dim, block.bits).codedDim === block.codedDim, 'the coded dimension');
   return block;
@@ -171,8 +174,14 @@ class LogReader {
     check(xxh3(body.bytes) === header.big(40), 'the body of a record');
     const end = position + HEADER + bodyBytes;
     check(isZero(this.file.part(end, ceilTo(end, 64) - end).bytes), 'the padding of a record');
-    if (kind >= KIND.reservedFrom) throw new FormatError('UNSUPPORTED', `a record of kind ${kind}`);
+    if (RESERVED.includes(kind)) throw new FormatError('UNSUPPORTED', `a record of kind ${kind}`);
     return { kind, position, bytes, body, sequence: header.u64(32), sum: header.big(56) };
+  }
+
+  readStrings(position) {
+    const { kind, body } = this.readRecord(position);
+    check(kind === KIND.strings && this.superblock.strings, 'no strings record');
+    return readList(body);
   }
 
   readExtent(position) {
@@ -253,6 +262,7 @@ class LogReader {
   /** What a record changes. One that fails has changed nothing. */
   take(record) {
     if (record.kind === KIND.extent) this.readExtent(record.position);
+    if (record.kind === KIND.strings) this.readStrings(record.position);
     if (record.kind === KIND.directory) {
       const before = this.version;
       check(before === undefined || before.sequence === record.sequence, 'a directory');
@@ -268,9 +278,35 @@ class LogReader {
   }
 }
 
+/** Strings by their ordinals, ascending: [ordinal, bytes] each. */
+function readList(list) {
+  check(list.length >= 24, 'the head of a list of strings');
+  const [first, count, listed, textBytes] = [list.u64(0), list.u32(8), list.u32(12), list.u32(16)];
+  check(first >= 1 && count >= 1 && count <= 8192 && listed <= 1 && textBytes <= 262144
+    && list.u32(20) === 0, 'the head of a list of strings');
+  const ends = 24 + 4 * count * listed;
+  const text = ends + 4 * count;
+  check(list.length === ceilTo(text + textBytes, 8), 'the length of a list of strings');
+  check(isZero(list.part(text + textBytes, list.length - text - textBytes).bytes),
+    'the padding of a list of strings');
+  const strings = Array.from({ length: count }, (_, i) => {
+    const begin = i === 0 ? 0 : list.u32(ends + 4 * i - 4);
+    const end = list.u32(ends + 4 * i);
+    check(begin <= end && end - begin <= 65535 && end <= textBytes, 'where a string ends');
+    return [first + (listed === 1 ? list.u32(24 + 4 * i) : i),
+      list.part(text + begin, end - begin).bytes];
+  });
+  const last = strings[count - 1][0];
+  check(list.u32(ends + 4 * count - 4) === textBytes, 'the bytes of strings');
+  check(strings[0][0] === first && last < ORDINALS
+    && strings.every(([ordinal], i) => i === 0 || strings[i - 1][0] < ordinal), 'the ordinals');
+  check(listed === 0 || last - first + 1 !== count, 'a list of ordinals that are all there');
+  return strings;
+}
+
 /** A commit's or directory's body, list by list. */
 class Body {
-  constructor(record, dim) {
+  constructor(record, { dim, strings }) {
     this.record = record;
     this.body = record.body;
     this.at = 64;
@@ -282,7 +318,8 @@ class Body {
       ids: body.u64(56),
     };
     const flags = body.u32(28);
-    check(flags === (flags & 1) + (this.directory ? 2 : 0), 'the flags of a commit');
+    check(flags === (flags & 1) + (this.directory ? 2 : 0) + (strings ? 4 : 0),
+      'the flags of a commit');
     check(this.head.segmentEnd <= SEGMENTS + 1, 'the segment end');
     const number = (at) => body.u32(at);
     this.opened = this.list(body.u32(32), 16, (at) =>
@@ -295,7 +332,24 @@ class Body {
       ({ number: number(at), page: body.u32(at + 4), words: body.part(at + 8, 512) }));
     [this.origin] = this.list(flags & 1, 8 + 4 * dim, (at) =>
       ({ number: body.big(at), floats: body.part(at + 8, 4 * dim).bytes }));
+    if (strings) this.readStrings();
     this.checkLists();
+  }
+
+  readStrings() {
+    const [count, listBytes] = [this.body.u32(this.at + 8), this.body.u32(this.at + 12)];
+    this.stringsEnd = this.body.u64(this.at);
+    check(this.stringsEnd >= 1 && this.stringsEnd <= ORDINALS, 'the end of the strings');
+    this.at += 16;
+    this.stringRecords = this.list(count, 16, (at) =>
+      ({ first: this.body.u64(at), position: this.body.u64(at + 8) }));
+    this.strings = listBytes === 0 ? [] : readList(this.body.part(this.at, listBytes));
+    this.at += listBytes;
+    check(this.stringRecords.every(({ first, position }, i, all) => first >= 1
+      && first < this.stringsEnd && (i === 0 || all[i - 1].first < first) && position >= LOG_START
+      && position % 64 === 0 && position < this.record.position), 'where strings are');
+    check(this.strings.every(([ordinal]) => ordinal < this.stringsEnd
+      && ordinal > (this.stringRecords.at(-1)?.first ?? 0)), 'the strings of a commit');
   }
 
   list(count, bytes, read) {
@@ -344,7 +398,7 @@ class Body {
 
 class Version {
   constructor(log, before, record) {
-    const body = new Body(record, log.superblock.dim);
+    const body = new Body(record, log.superblock);
     this.sequence = record.sequence;
     this.head = body.head;
     check(this.head.dropped >= (before?.head.dropped ?? 0), 'the rows that were dropped');
@@ -366,10 +420,42 @@ class Version {
       const live = new Uint8Array(capacity).fill(1);
       this.segments.set(number, { extent: found, live, rows: [] });
     }
+    if (log.superblock.strings) this.addStrings(log, before, body);
     for (const grown of body.grown) this.grow(log, body, grown);
     check(body.at === body.body.length, 'what follows the last row');
     this.die(body);
     this.count();
+  }
+
+  addStrings(log, before, body) {
+    const endBefore = before?.stringsEnd ?? 1;
+    check(body.stringsEnd >= endBefore, 'an end of strings that comes back');
+    this.stringsEnd = body.stringsEnd;
+    this.strings = new Map(before?.strings);
+    let last = 0;
+    const add = (list, atLeast) => {
+      for (const [ordinal, bytes] of list) {
+        check(ordinal > last && ordinal >= atLeast, 'strings that do not follow');
+        const known = this.strings.get(ordinal);
+        check(known === undefined || Buffer.compare(known, bytes) === 0, 'a string that changed');
+        this.strings.set(ordinal, bytes);
+        last = ordinal;
+      }
+    };
+    for (const { first, position } of body.stringRecords) {
+      const list = log.readStrings(position);
+      check(list[0][0] === first, 'a strings record that is another one');
+      add(list, 1);
+    }
+    add(body.strings, endBefore);
+    check(last < this.stringsEnd, 'the end of the strings');
+  }
+
+  /** The string that a handle names. */
+  nameOf(handle) {
+    const name = this.strings.get(Number(handle >> 16n));
+    check(name !== undefined && xxh3(name) >> 48n === (handle & 0xffffn), 'a row without a string');
+    return name;
   }
 
   grow(log, body, { number, rows, sums }) {
@@ -418,12 +504,15 @@ class Version {
     const rows = [...this.segments.values()].reduce((sum, one) => sum + one.rows.length, 0);
     const live = this.rows();
     check(live.length === this.head.live && rows - live.length === this.head.dead, 'the counts');
-    check(new Set(live.map(({ id }) => id)).size === live.length, 'an id that is there twice');
+    const names = this.strings === undefined ? live.map(({ id }) => id)
+      : live.map(({ id }) => Buffer.from(this.nameOf(id)).toString('latin1'));
+    check(new Set(names).size === live.length, 'an id that is there twice');
   }
 
   saysTheSameAs(other) {
     const [ours, theirs] = [this.rows(), other.rows()];
     return ours.length === theirs.length && this.origin?.number === other.origin?.number
+      && this.stringsEnd === other.stringsEnd
       && ours.every((row, i) => row.slot === theirs[i].slot && sameRow(row, theirs[i]));
   }
 
@@ -442,7 +531,8 @@ function sameRow(a, b) {
 
 /**
  * What a file holds: { superblock, sequence, origin, rows }, each row { slot, id, factors, packed }
- * with the bits of its three factors. Throws FormatError.
+ * with the bits of its three factors, and the bytes of its name where ids are strings. Throws
+ * FormatError.
  */
 export function readLog(bytes) {
   const log = new LogReader(bytes);
@@ -451,6 +541,7 @@ export function readLog(bytes) {
     superblock: log.superblock,
     sequence: version.sequence,
     origin: version.origin,
-    rows: version.rows(),
+    rows: version.rows().map((row) => (version.strings === undefined ? row
+      : { ...row, name: version.nameOf(row.id) })),
   };
 }

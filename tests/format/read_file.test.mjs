@@ -22,7 +22,8 @@ function codeOf(bytes) {
 }
 
 test('there are files to read', () => {
-  expect(names).toEqual(expect.arrayContaining(['every_record', 'one_bit', 'empty']));
+  expect(names).toEqual(expect.arrayContaining(['every_record', 'one_bit', 'empty',
+    'journal_strings']));
 });
 
 describe.each(names)('%s', (name) => {

@@ -15,6 +15,7 @@
 
 #include "base/random.hpp"
 #include "engine/opener.hpp"
+#include "support/file_world.hpp"
 #include "support/test_scale.hpp"
 #include "support/version_rows.hpp"
 #include "vicinal/vicinal.hpp"
@@ -33,6 +34,7 @@ class Written {
     options_.bits = kBits[random_.below(std::size(kBits))];
     options_.metric = static_cast<Metric>(random_.below(3));
     options_.seed = random_.next();
+    options_.ids = seed % 3 == 0 ? IdKind::string : IdKind::number;
     std::filesystem::remove(path_);
     open();
   }
@@ -85,10 +87,14 @@ class Written {
     options.durable = random_.below(2) != 0;
     return options;
   }
+  template <class Call>
+  void write(Call call, const std::vector<std::uint64_t>& ids) {
+    expect(Names(*index_, ids).with(call).status());
+  }
   void add() {
     std::vector<std::uint64_t> ids(1 + random_.below(random_.below(3) == 0 ? 300 : 20));
     for (std::uint64_t& id : ids) ids_.insert(id = next_id_++);
-    expect(index_->add(ids, rows(ids.size()), some_options()).status());
+    write([&](auto names) { return index_->add(names, rows(ids.size()), some_options()); }, ids);
   }
   void replace() {
     std::set<std::uint64_t> chosen;
@@ -97,7 +103,7 @@ class Written {
       if (found != ids_.end()) chosen.insert(*found);
     }
     const std::vector<std::uint64_t> ids(chosen.begin(), chosen.end());
-    expect(index_->upsert(ids, rows(ids.size()), some_options()).status());
+    write([&](auto names) { return index_->upsert(names, rows(ids.size()), some_options()); }, ids);
   }
   void remove() {
     std::vector<std::uint64_t> ids;
@@ -106,7 +112,7 @@ class Written {
       if (random_.below(10) < share) ids.push_back(id);
     }
     for (const std::uint64_t id : ids) ids_.erase(id);
-    expect(index_->remove(ids, some_options()).status());
+    write([&](auto names) { return index_->remove(names, some_options()); }, ids);
   }
   void clear() {
     expect(index_->clear(some_options()).status());
@@ -130,7 +136,11 @@ void check(const Written& written, const std::string& name) {
   ASSERT_TRUE(core.ok()) << name << ": " << core.status().message();
   const auto& version = static_cast<const segment::Version&>(*(*core)->root().newest());
   EXPECT_EQ(version.live_rows, written.ids().size()) << name;
-  for (const std::uint64_t id : written.ids()) ASSERT_TRUE(version.find(id).valid()) << name;
+  for (const std::uint64_t id : written.ids()) {
+    const auto found = version.strings.any() ? version.find(segment::StringKey::of(text_of(id)))
+                                             : version.find(id);
+    ASSERT_TRUE(found.valid()) << name;
+  }
   const char* folder = std::getenv("VICINAL_LOG_FILES");
   if (folder == nullptr) return;
   std::ofstream(std::string(folder) + '/' + name + ".vic", std::ios::binary) << bytes;

@@ -47,7 +47,8 @@ void expect_rows(const std::string& name, const std::string& bytes) {
     const segment::SegmentView* view = version.view(number);
     for (std::uint32_t row = 0; view != nullptr && row < view->rows; ++row) {
       if (!view->is_live(row)) continue;
-      EXPECT_EQ(version.find(view->segment->ids()[row]), segment::Slot::of(number, row)) << name;
+      EXPECT_EQ(slot_of(version, view->segment->ids()[row]), segment::Slot::of(number, row))
+          << name;
     }
   }
 }

@@ -67,6 +67,40 @@ inline void put_file(const std::string& path, std::span<const std::byte> bytes) 
   return options;
 }
 
+// The string that stands for a number where ids are strings: of several lengths, some with bytes
+// that are no text. 0 is the empty one.
+[[nodiscard]] inline std::string text_of(std::uint64_t id) {
+  if (id == 0) return {};
+  const std::size_t more = id % 97 == 5 ? 700 : mix64(id) % 30;
+  return std::to_string(id) + '\0' + std::string(more, static_cast<char>(128 + id % 100));
+}
+
+// Ids as either kind of index takes them.
+class Names {
+ public:
+  Names(const Index& index, std::vector<std::uint64_t> ids)
+      : strings_(index.options().ids == IdKind::string), ids_(std::move(ids)) {
+    for (const std::uint64_t id : ids_) texts_.push_back(text_of(id));
+    views_.assign(texts_.begin(), texts_.end());
+  }
+  // call(ids) with a list of the kind that the index takes.
+  template <class Call>
+  auto with(Call call) const {
+    return strings_ ? call(IdStrings(views_)) : call(std::span<const std::uint64_t>(ids_));
+  }
+
+ private:
+  bool strings_;
+  std::vector<std::uint64_t> ids_;
+  std::vector<std::string> texts_;
+  std::vector<std::string_view> views_;
+};
+
+[[nodiscard]] inline Result<std::vector<float>> row_with(Reader& reader, IdKind kind,
+                                                         std::uint64_t id) {
+  return kind == IdKind::string ? reader.get(text_of(id)) : reader.get(id);
+}
+
 // All that an index holds of ids below `ids`, in one number; 0: it answers with an error.
 [[nodiscard]] inline std::uint64_t content_of(const Index& index, std::uint64_t ids) {
   Reader reader = index.reader();
@@ -74,7 +108,7 @@ inline void put_file(const std::string& path, std::span<const std::byte> bytes) 
   std::uint64_t sum = index.stats().calibrated ? 7 : 3;
   std::uint64_t rows = 0;
   for (std::uint64_t id = 0; id < ids; ++id) {
-    const auto vector = reader.get(id);
+    const auto vector = row_with(reader, index.options().ids, id);
     if (vector.code() == Code::unknown_id) continue;
     if (!vector.ok()) return 0;
     sum = checksum64(vector->data(), vector->size() * sizeof(float), sum ^ (id << 8));
@@ -86,6 +120,9 @@ inline void put_file(const std::string& path, std::span<const std::byte> bytes) 
   all.k = rows + 10;
   const auto hits = reader.search(vector_of(3, index.options().dim), all);
   if (!hits.ok() || hits->size() != rows) return 0;
+  for (std::size_t i = 0; i < hits->string_ids().size(); ++i) {
+    if (!reader.has(hits->string_ids()[i])) return 0;
+  }
   return sum;
 }
 
@@ -98,18 +135,22 @@ class History {
   void add(std::uint64_t first, std::uint64_t count, std::uint64_t revision = 0) {
     write([=, dim = options_.dim](Index& index, const WriteOptions& how) {
       const auto ids = ids_from(first, count);
-      return index.add(ids, rows_of(ids, dim, revision), how);
+      return Names(index, ids).with(
+          [&](auto names) { return index.add(names, rows_of(ids, dim, revision), how); });
     });
   }
   void upsert(std::uint64_t first, std::uint64_t count, std::uint64_t revision) {
     write([=, dim = options_.dim](Index& index, const WriteOptions& how) {
       const auto ids = ids_from(first, count);
-      return index.upsert(ids, rows_of(ids, dim, revision), how);
+      return Names(index, ids).with(
+          [&](auto names) { return index.upsert(names, rows_of(ids, dim, revision), how); });
     });
   }
   void remove(std::uint64_t first, std::uint64_t count) {
     write([=](Index& index, const WriteOptions& how) {
-      return index.remove(ids_from(first, count), how);
+      return Names(index, ids_from(first, count)).with([&](auto names) {
+        return index.remove(names, how);
+      });
     });
   }
   void clear() {
@@ -141,12 +182,16 @@ class History {
 };
 
 inline constexpr std::uint64_t kHistoryIds = 400;
+inline constexpr IdKind kBothKinds[] = {IdKind::number, IdKind::string};
 
 // A short one that has everything in it: unfinished blocks, whole ones, several segments, deaths
 // one by one and in pages, `clear`, a calibration, replaced rows.
 [[nodiscard]] inline History varied_history(std::uint32_t dim, std::uint8_t bits,
-                                            Metric metric = Metric::cosine) {
-  History history(small_options(dim, metric, bits));
+                                            Metric metric = Metric::cosine,
+                                            IdKind ids = IdKind::number) {
+  IndexOptions options = small_options(dim, metric, bits);
+  options.ids = ids;
+  History history(options);
   history.add(0, 5);
   history.add(5, 1);
   history.add(6, 40);

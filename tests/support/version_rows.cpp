@@ -14,7 +14,21 @@ void append_hex(std::string& text, std::uint64_t value, int digits) {
   }
 }
 
+void append_name(std::string& text, const segment::Version& version, std::uint64_t id) {
+  if (!version.strings.any()) return;
+  text += " =";
+  for (const char byte : version.strings.text(segment::Handle{id})) {
+    append_hex(text, static_cast<unsigned char>(byte), 2);
+  }
+}
+
 }  // namespace
+
+segment::Slot slot_of(const segment::Version& version, std::uint64_t id) {
+  if (!version.strings.any()) return version.find(id);
+  const segment::Handle handle{id};
+  return version.find(segment::StringKey::of(version.strings.text(handle)));
+}
 
 std::string rows_of(const segment::Version& version, const quant::CodeLayout& layout) {
   std::string text = "sequence " + std::to_string(version.sequence) + '\n';
@@ -32,6 +46,7 @@ std::string rows_of(const segment::Version& version, const quant::CodeLayout& la
       }
       view->copy_packed_row(layout, row, packed.data());
       for (const std::uint8_t byte : packed) append_hex(text, byte, 2);
+      append_name(text, version, view->segment->ids()[row]);
       text += '\n';
     }
   }
