@@ -122,7 +122,6 @@ class LogReader {
   [[nodiscard]] std::uint64_t directory() const noexcept { return directory_; }
   [[nodiscard]] std::uint64_t directory_bytes() const noexcept { return directory_bytes_; }
   [[nodiscard]] std::uint64_t turn() const noexcept { return turn_; }
-  [[nodiscard]] bool torn() const noexcept { return torn_; }
   [[nodiscard]] std::uint64_t shown_end() const noexcept { return shown_.end; }
   [[nodiscard]] std::uint64_t file_bytes() const noexcept { return bytes_; }
 

@@ -1,5 +1,6 @@
 #include "platform/file_system.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <new>
 #include <utility>
 
@@ -25,6 +27,11 @@ namespace {
 // One call moves at most this much: Linux transfers no more than 2 GiB - 4 KiB at a time.
 constexpr std::size_t kTransferBytesMax = std::size_t{1} << 30;
 constexpr int kNameTriesMax = 100;
+// What is behind a file's name in that of a temporary one beside it.
+constexpr const char kTemporaryFormat[] = ".%08x.tmp";
+constexpr std::size_t kTemporaryChars = 13;
+// A temporary file that nobody has written to for so long is a dead process's.
+constexpr std::time_t kTemporarySecondsMax = 3600;
 
 [[nodiscard]] Status error(int number) noexcept {
   return Status(Code::io, static_cast<std::uint64_t>(number));
@@ -173,20 +180,22 @@ class PosixFile final : public File {
 [[nodiscard]] int create_with_free_name(const Path& target, mode_t mode, Path& name) noexcept {
   Random random(monotonic_ns() ^ static_cast<std::uint64_t>(getpid()) << 40);
   for (int tries = 0; tries < kNameTriesMax; ++tries) {
-    const int length = std::snprintf(name.text, sizeof name.text, "%s.%08x.tmp", target.text,
-                                     static_cast<unsigned>(random.next() >> 32));
-    if (length < 0 || static_cast<std::size_t>(length) >= sizeof name.text) {
+    const std::size_t length = std::strlen(target.text);
+    if (length + kTemporaryChars >= sizeof name.text) {
       errno = ENAMETOOLONG;
       return -1;
     }
+    std::memcpy(name.text, target.text, length);
+    std::snprintf(name.text + length, kTemporaryChars + 1, kTemporaryFormat,
+                  static_cast<unsigned>(random.next() >> 32));
     const int number = ::open(name.text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (number >= 0 || errno != EEXIST) return number;
   }
   return -1;
 }
 
-// A name is durable once its directory is. 0 or errno.
-[[nodiscard]] int flush_directory_of(const char* target) noexcept {
+// The directory that `target` lies in, open. Negative, with errno set, on failure.
+[[nodiscard]] int open_directory_of(const char* target) noexcept {
   Path path;
   std::snprintf(path.text, sizeof path.text, "%s", target);
   char* slash = std::strrchr(path.text, '/');
@@ -195,7 +204,44 @@ class PosixFile final : public File {
     directory = slash == path.text ? "/" : path.text;
     *slash = '\0';
   }
-  const int number = ::open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return ::open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+[[nodiscard]] bool is_temporary_of(const char* name, const char* file) noexcept {
+  const std::size_t length = std::strlen(file);
+  if (std::strlen(name) != length + kTemporaryChars) return false;
+  if (std::memcmp(name, file, length) != 0) return false;
+  unsigned number = 0;
+  char again[kTemporaryChars + 1];
+  if (std::sscanf(name + length, kTemporaryFormat, &number) != 1) return false;
+  std::snprintf(again, sizeof again, kTemporaryFormat, number);
+  return std::strcmp(again, name + length) == 0;
+}
+
+// What processes that died left beside `target`. Nothing where it cannot be.
+void remove_left_behind(const Path& target) noexcept {
+  const int number = open_directory_of(target.text);
+  DIR* directory = number < 0 ? nullptr : ::fdopendir(number);
+  if (directory == nullptr) {
+    if (number >= 0) ::close(number);
+    return;
+  }
+  const char* slash = std::strrchr(target.text, '/');
+  const char* file = slash == nullptr ? target.text : slash + 1;
+  const std::time_t now = std::time(nullptr);
+  while (const dirent* entry = ::readdir(directory)) {  // NOLINT: the stream is ours alone
+    if (!is_temporary_of(entry->d_name, file)) continue;
+    struct stat about{};
+    if (::fstatat(number, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (!S_ISREG(about.st_mode) || now - about.st_mtime < kTemporarySecondsMax) continue;
+    ::unlinkat(number, entry->d_name, 0);
+  }
+  ::closedir(directory);
+}
+
+// A name is durable once its directory is. 0 or errno.
+[[nodiscard]] int flush_directory_of(const char* target) noexcept {
+  const int number = open_directory_of(target);
   if (number < 0) return errno;
   // EINVAL: a file system that cannot flush directories, so nothing more can be done.
   const int failed = ::fsync(number) == 0 || errno == EINVAL ? 0 : errno;
@@ -238,6 +284,7 @@ class PosixFiles final : public FileSystem {
     if (replaces) {
       if (const int wrong = kind_error(before); wrong != 0) return error(wrong);
     }
+    remove_left_behind(target);
     Path name;
     const int number = create_with_free_name(target, 0666, name);
     if (number < 0) return error(errno);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -143,6 +144,30 @@ TEST_F(FileSystemTest, ATemporaryFileThatIsGivenUpIsGone) {
   EXPECT_EQ(files(), 2u);
   system_files().discard(*temporary);
   EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(FileSystemTest, WhatADeadProcessLeftBesideAFileIsRemovedAnHourLater) {
+  const auto old = fs::file_time_type::clock::now() - std::chrono::minutes(61);
+  const auto put = [&](const std::string& name, bool is_old) {
+    std::ofstream(folder_ / name) << "x";
+    if (is_old) fs::last_write_time(folder_ / name, old);
+  };
+  put("a.0123abcd.tmp", true);
+  put("a.ffffffff.tmp", true);
+  const std::string others[] = {"a.0123abc.tmp", "a.0123abcd.tm", "a.0123ABCD.tmp",
+                                "a.0123abcd.tmp2", "b.0123abcd.tmp", "a.b.0123abcd.tmp",
+                                "a.+123abcd.tmp", "a. 123abcd.tmp"};
+  for (const std::string& name : others) put(name, true);
+  put("a.00000001.tmp", false);  // somebody may be writing it
+  fs::create_directory(folder_ / "a.00000002.tmp");
+  fs::last_write_time(folder_ / "a.00000002.tmp", old);
+  const std::size_t before = files();
+  auto temporary = system_files().create_beside(path_.c_str());
+  ASSERT_TRUE(temporary.ok());
+  EXPECT_EQ(files(), before - 2 + 1);
+  EXPECT_FALSE(fs::exists(folder_ / "a.0123abcd.tmp"));
+  EXPECT_FALSE(fs::exists(folder_ / "a.ffffffff.tmp"));
+  system_files().discard(*temporary);
 }
 
 }  // namespace
