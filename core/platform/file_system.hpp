@@ -85,8 +85,8 @@ class FileSystem {
                                                            Access access) noexcept = 0;
   // The name of an existing file, whatever folder the process is in later. IO, FULL.
   [[nodiscard]] virtual Result<std::unique_ptr<char[]>> full_name(const char* path) noexcept = 0;
-  // A new file beside `path`, open for writing, with the permissions of the one it will replace. One
-  // that nobody has written to for an hour, a dead process's, is removed.
+  // A new file beside `path`, open for writing, with the permissions of the one it will replace. An
+  // older one that nobody has written to for an hour, a dead process's, is removed.
   [[nodiscard]] virtual Result<TemporaryFile> create_beside(const char* path) noexcept = 0;
   // Gives the temporary file, which was synced, its name, in place of what has it, and flushes the
   // directory. On an error the temporary file is gone, and the name is what it was, or new but not
