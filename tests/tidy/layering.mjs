@@ -4,6 +4,7 @@ export const LAYERS = {
   base: [],
   platform: ['base'],
   sync: ['base', 'platform'],
+  cache: ['base', 'platform', 'sync'],
   simd: ['base'],
   quant: ['base', 'simd'],
   storage: ['base', 'platform', 'sync'],
