@@ -3,6 +3,9 @@
 #include "simd/kernels.hpp"
 #include "simd/targets.hpp"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #if defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -50,13 +53,22 @@ constexpr const char* kNames[kTargetCount][kTargetCount + 1] = {
 #endif
 };
 
+#if defined(__x86_64__)
+// Halves to floats; not every compiler knows its name.
+[[nodiscard]] bool has_f16c() noexcept {
+  constexpr unsigned kF16c = 1u << 29;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & kF16c) != 0;
+}
+#endif
+
 // The number of targets of kTargets that this machine runs. An engine refuses a WebAssembly module
 // that has instructions which it lacks. Every AArch64 has NEON, but not the dot product;
 // where the system cannot be asked, only a build that assumes it anyway may use it.
 [[nodiscard]] std::size_t count_available() noexcept {
 #if defined(__x86_64__)
   __builtin_cpu_init();  // the caller may be a constructor that runs before the compiler's own
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) return 1;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") || !has_f16c()) return 1;
   const bool avx512 =
       __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&

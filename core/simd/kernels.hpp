@@ -109,6 +109,12 @@ struct QuantiseSums {
   float square = 0;    // sum of level_j^2, exact up to 4 bits
 };
 
+// Sums over the coordinates of a query and an original row.
+struct OriginalSums {
+  double dot = 0;     // of q_j * x_j
+  double square = 0;  // of x_j * x_j
+};
+
 struct Kernels {
   const char* name;
 
@@ -141,6 +147,16 @@ struct Kernels {
   QuantiseSums (*quantise)(const float* u, std::uint32_t coded_dim, const Levels& levels,
                            std::uint8_t* codes);
 
+  // Sums over `dim` coordinates of a query and a row as its caller gave it, of halves (half.hpp) or
+  // of floats: see original_index. In 16 lanes of doubles (lane j % 16, ascending j), then lanes l
+  // and l + 8, + 4, + 2, + 1. A product of two floats is exact in a double. Nothing behind the row
+  // is read, nor behind the query: the writer may be filling the next row.
+  using OriginalDots = OriginalSums (*)(const float* query, const void* row, std::uint32_t dim);
+  OriginalDots original_dots[2];
+  // The same of (q_j - x_j)^2: the difference is rounded to a double, then its square.
+  using OriginalDistance = double (*)(const float* query, const void* row, std::uint32_t dim);
+  OriginalDistance original_distance[2];
+
   // From so many rows of a block on, code_dots takes less than as many code_dot; above 32: never.
   std::uint32_t dense_rows = kBlockRows + 1;
 };
@@ -148,6 +164,11 @@ struct Kernels {
 // Index of `bits` (1, 2, 3, 4 or 8) in Kernels::code_dot.
 [[nodiscard]] constexpr std::uint32_t bits_index(std::uint32_t bits) noexcept {
   return bits == 8 ? 4 : bits - 1;
+}
+
+// Index of a coordinate's size in Kernels::original_dots.
+[[nodiscard]] constexpr std::uint32_t original_index(std::size_t coordinate_bytes) noexcept {
+  return coordinate_bytes == sizeof(float) ? 1 : 0;
 }
 
 // The table by name ("scalar", "avx2", "avx512", "wasm", ...), or null when this build or this

@@ -9,6 +9,7 @@
 
 #include "base/random.hpp"
 #include "support/kernel_input.hpp"
+#include "support/original_check.hpp"
 
 namespace vicinal::test {
 namespace {
@@ -564,7 +565,8 @@ KernelDifference check_kernels(const Kernels& reference, const Kernels& candidat
     if (differs(check_plane_scan(reference, candidate, dim, random.next())) ||
         differs(check_code_dot(reference, candidate, dim, random.next())) ||
         differs(check_code_dots(reference, candidate, dim, random.next())) ||
-        differs(check_quantise(reference, candidate, dim, random.next()))) {
+        differs(check_quantise(reference, candidate, dim, random.next())) ||
+        differs(check_originals(reference, candidate, dim, random.next()))) {
       return difference;
     }
   }

@@ -49,7 +49,8 @@ struct KernelDifference {
                                               const simd::Kernels& candidate,
                                               std::uint32_t coded_dim, std::uint64_t seed);
 
-// All of the above over the edge dimensions, every transform length, and 24 random dimensions.
+// All of the above, and those of original rows (original_check.hpp), over the edge dimensions,
+// every transform length, and 24 random dimensions.
 [[nodiscard]] KernelDifference check_kernels(const simd::Kernels& reference,
                                              const simd::Kernels& candidate, std::uint64_t seed);
 

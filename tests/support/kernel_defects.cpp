@@ -103,6 +103,25 @@ QuantiseSums call_minus_zero_negative(const float* u, std::uint32_t coded_dim,
   return sums;
 }
 
+// Adds up in one lane instead of sixteen.
+simd::OriginalSums add_originals_in_order(const float* query, const void* row,
+                                          std::uint32_t dim) {
+  const auto* x = static_cast<const std::uint8_t*>(row);
+  simd::OriginalSums sums;
+  for (std::uint32_t j = 0; j < dim; ++j) {
+    float value = 0;
+    std::memcpy(&value, x + j * sizeof value, sizeof value);
+    sums.dot += double{query[j]} * double{value};
+    sums.square += double{value} * double{value};
+  }
+  return sums;
+}
+
+// A kernel of whole vectors that forgets the last coordinates.
+double forget_the_last_coordinates(const float* query, const void* row, std::uint32_t dim) {
+  return scalar().original_distance[0](query, row, dim / 16 * 16);
+}
+
 Kernels with(void (*change)(Kernels&)) {
   Kernels kernels = scalar();
   change(kernels);
@@ -127,6 +146,10 @@ std::span<const KernelDefect> kernel_defects() {
       {"add_in_one_lane", "quantise", with([](Kernels& k) { k.quantise = add_in_one_lane; })},
       {"call_minus_zero_negative", "quantise",
        with([](Kernels& k) { k.quantise = call_minus_zero_negative; })},
+      {"add_originals_in_order", "original_dots",
+       with([](Kernels& k) { k.original_dots[1] = add_originals_in_order; })},
+      {"forget_the_last_coordinates", "original_distance",
+       with([](Kernels& k) { k.original_distance[0] = forget_the_last_coordinates; })},
   };
   return kDefects;
 }

@@ -10,6 +10,8 @@ constinit const Kernels kKernels = {
     {code_dots<1>, code_dots<2>, code_dots<3>, code_dots<4>, code_dots<8>},
     fwht,
     quantise,
+    {original_dots<std::uint16_t>, original_dots<float>},
+    {original_distance<std::uint16_t>, original_distance<float>},
     8,
 };
 

@@ -28,4 +28,11 @@ void fwht(float* x, std::uint32_t n, float scale) noexcept;
 QuantiseSums quantise(const float* u, std::uint32_t coded_dim, const Levels& levels,
                       std::uint8_t* codes) noexcept;
 
+// `Coordinate`: std::uint16_t, the bits of a half, or float.
+template <class Coordinate>
+OriginalSums original_dots(const float* query, const void* row, std::uint32_t dim) noexcept;
+
+template <class Coordinate>
+double original_distance(const float* query, const void* row, std::uint32_t dim) noexcept;
+
 }  // namespace vicinal::simd::neon

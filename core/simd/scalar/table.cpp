@@ -12,6 +12,8 @@ constinit const Kernels kKernels = {
      each_lane<code_dot<4>>, each_lane<code_dot<8>>},
     fwht,
     quantise,
+    {original_dots<std::uint16_t>, original_dots<float>},
+    {original_distance<std::uint16_t>, original_distance<float>},
 };
 
 }  // namespace vicinal::simd::scalar

@@ -13,6 +13,8 @@ constinit const Kernels kKernels = {
      each_lane<wasm::code_dot<8>>},
     wasm::fwht,
     wasm::quantise,
+    {wasm::original_dots<std::uint16_t>, wasm::original_dots<float>},
+    {wasm::original_distance<std::uint16_t>, wasm::original_distance<float>},
 };
 
 }  // namespace vicinal::simd::wasm_relaxed
