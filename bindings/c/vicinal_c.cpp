@@ -107,6 +107,10 @@ Status search_options_of(const vicinal_search_options* options,
   wanted->min_score = known.min_score;
   wanted->certainty = known.certainty;
   wanted->min_sequence = known.min_sequence;
+  if (known.rerank != VICINAL_RERANK_DEFAULT) {
+    wanted->rerank = static_cast<std::size_t>(
+        std::min<uint64_t>(known.rerank, static_cast<std::size_t>(-1)));
+  }
   if (known.filter != nullptr) wanted->compiled_filter = &known.filter->filter;
   const bool lists = known.filtered != 0 && known.filter_count != 0;
   if (strings != nullptr) {
@@ -143,6 +147,7 @@ vicinal_hits hits_of(const vicinal::Hits& found) noexcept {
   hits.rows_scored = found.rows_scored;
   hits.text = found.string_ids().text();
   hits.text_offsets = found.string_ids().offsets();
+  hits.reranked = found.reranked ? 1 : 0;
   return hits;
 }
 
@@ -243,6 +248,7 @@ void vicinal_search_options_init(vicinal_search_options* options) {
   options->k = defaults.k;
   options->min_score = defaults.min_score;
   options->certainty = defaults.certainty;
+  options->rerank = VICINAL_RERANK_DEFAULT;
 }
 
 void vicinal_write_options_init(vicinal_write_options* options) {
@@ -305,6 +311,7 @@ vicinal_status vicinal_index_stats(const vicinal_index* index, vicinal_stats* st
   all.leaked_bytes = taken->leaked_bytes;
   all.writers_replaced = taken->writers_replaced;
   all.string_bytes = taken->string_bytes;
+  all.original_bytes = taken->original_bytes;
   const uint32_t known = std::min<uint32_t>(stats->struct_size, sizeof all);
   all.struct_size = known;
   std::memcpy(stats, &all, known);

@@ -23,10 +23,10 @@ constexpr const char* kOptionNames[] = {
     "seed",      "k",       "certainty", "min_score", "after",   "filter",
     "max_bytes", "readers", "ids_length", "handle", "path",
     "sample",    "calibrate", "write",    "helpers", "ids",
-    "durable",
+    "durable",   "rerank",
 };
 constexpr std::size_t kOptionCount = sizeof kOptionNames / sizeof kOptionNames[0];
-static_assert(kOptionCount == static_cast<std::size_t>(OptionName::durable) + 1);
+static_assert(kOptionCount == static_cast<std::size_t>(OptionName::rerank) + 1);
 
 // No system numbers its errors beyond this; what lies above is no error of one.
 constexpr std::uint64_t kErrnoMax = 4095;
@@ -46,6 +46,12 @@ std::string option_sentence(std::uint64_t option) {
   }
   if (option == static_cast<std::uint64_t>(OptionName::stale_write)) {
     return "the index was calibrated after this write was made: make it again";
+  }
+  if (option == static_cast<std::uint64_t>(OptionName::after)) {
+    return "after is no hit, or of a search that ranks by originals: all pages need rerank 0";
+  }
+  if (option == static_cast<std::uint64_t>(OptionName::rerank)) {
+    return "rerank: the index keeps no originals";
   }
   const char* name = option < kOptionCount ? kOptionNames[option] : kOptionNames[0];
   return std::string(name) + " is outside its documented range";
@@ -83,6 +89,9 @@ std::string unsupported_sentence(std::uint64_t option) {
   if (option == static_cast<std::uint64_t>(OptionName::ids)) {
     return "ids: an index whose ids are strings cannot be saved yet";
   }
+  if (option == static_cast<std::uint64_t>(OptionName::originals)) {
+    return "originals: an index that keeps originals cannot be saved yet";
+  }
   return option_prefix(option) + "this build or platform cannot do it";
 }
 
@@ -105,7 +114,7 @@ std::string Status::message() const {
       return "a vector has " + number(a_) + " coordinates where " + number(b_) + " were expected";
     case Code::not_finite:
       return "coordinate " + number(b_) + " of row " + number(a_) +
-             " is not finite or its magnitude is 1e16 or more";
+             " is not finite or its magnitude is 1e16 or more (65,520 for originals of float16)";
     case Code::duplicate_id:
       return id_name(a_, b_) + " is already present, or comes twice in this write";
     case Code::unknown_id:

@@ -24,9 +24,6 @@ Status check_options(const IndexOptions& options) noexcept {
   const std::uint32_t bits = options.bits;
   if (bits < 1 || bits > 8 || (bits > 4 && bits < 8)) return bad_option(OptionName::bits);
   if (options.originals > Originals::float32) return bad_option(OptionName::originals);
-  if (options.originals != Originals::none) {
-    return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::originals));
-  }
   if (options.partitions.mode > Partitions::Mode::count) return bad_option(OptionName::partitions);
   if (options.partitions.mode == Partitions::Mode::count) {
     return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::partitions));
@@ -49,7 +46,7 @@ Core::Core(const IndexOptions& options) noexcept
     : options_(options),
       help_(slots_, platform::processors()),
       builder_(quant::CodeLayout::of(options.dim, options.bits), options.memory_bytes_max,
-               options.ids),
+               options.ids, options.originals),
       compaction_(builder_),
       helper_threads_(*this) {
   if (options_.retired_bytes_max == 0) options_.retired_bytes_max = kRetiredBytesMax;
@@ -180,16 +177,16 @@ Status Core::restore(std::uint64_t sequence, Restore& restore, bool appends) noe
 
 Result<Message::Owner> Core::make_message(MessageKind kind, std::uint64_t count,
                                           std::uint64_t text_bytes) noexcept {
-  const MessageIds ids{options_.ids, text_bytes};
+  const MessageCargo cargo{options_.ids, text_bytes, options_.originals};
   const bool rows = kind == MessageKind::add || kind == MessageKind::upsert;
   if (!rows || calibration_.load(sync::acquire) == 0) {  // [calibration]
-    return Message::create(*quantiser_, kind, count, nullptr, ids);
+    return Message::create(*quantiser_, kind, count, nullptr, cargo);
   }
   auto slot = slots_.claim(platform::realm());
   if (!slot.ok()) return slot.status();
   sync::ReaderSlot& pin = slots_.slot(*slot);
   const auto& version = static_cast<const segment::Version&>(*root_.enter(pin));
-  auto message = Message::create(*quantiser_, kind, count, version.calibration, ids);
+  auto message = Message::create(*quantiser_, kind, count, version.calibration, cargo);
   sync::VersionRoot::leave(pin);
   slots_.release_slot(*slot);
   return message;

@@ -10,8 +10,11 @@ namespace vicinal::engine {
 
 namespace {
 
-// The image has no place for strings.
+// The image has no place for strings, nor for originals.
 [[nodiscard]] Status check_kind(const Core& core) noexcept {
+  if (core.options().originals != Originals::none) {
+    return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::originals));
+  }
   if (core.options().ids == IdKind::number) return {};
   return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::ids));
 }

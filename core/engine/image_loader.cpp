@@ -132,8 +132,11 @@ Status ImageLoader::take_head() noexcept {
   options.memory_bytes_max = memory_bytes_max_;
   const std::uint64_t left = header_.payload_bytes - sizeof head_;
   auto core = Core::create(options);
-  if (core.code() == Code::unsupported && left > 0) {  // I3
-    told_at_end_ = core.status();
+  const bool unknown = core.ok() && options.originals != Originals::none;
+  if ((unknown || core.code() == Code::unsupported) && left > 0) {  // I3
+    told_at_end_ = unknown ? Status(Code::unsupported,
+                                    static_cast<std::uint64_t>(OptionName::originals))
+                           : core.status();
     want(Stage::skipped, nullptr, left);
     return {};
   }

@@ -23,6 +23,12 @@ constexpr int kSaveTurnsMax = 100;
 // What becomes a uuid's second half.
 constexpr std::uint64_t kUuidSeed = 0x7669636e616c2e33u;
 
+// Originals have no records yet.
+[[nodiscard]] Status check_kind(const IndexOptions& options) noexcept {
+  if (options.originals == Originals::none) return {};
+  return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::originals));
+}
+
 template <class T>
 [[nodiscard]] std::uint64_t sum_value(const T& value, std::uint64_t seed) noexcept {
   return checksum64(&value, sizeof value, seed);
@@ -55,6 +61,8 @@ Result<std::unique_ptr<LogFileMaker>> LogFileMaker::create(
     platform::File& file, const storage::Uuid& uuid, const IndexOptions& options,
     const quant::CodeLayout& layout, const Version& version,
     LogWriter::Extents extents) noexcept {
+  const Status kind = check_kind(options);
+  if (!kind.ok()) return kind;
   std::unique_ptr<LogFileMaker> maker(new (std::nothrow) LogFileMaker(file, version, extents));
   if (maker == nullptr) return Status(Code::full, sizeof(LogFileMaker));
   maker->log_.reset(new (std::nothrow) LogWriter(file, layout, {uuid}));

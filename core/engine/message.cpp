@@ -9,6 +9,7 @@
 #include "engine/in_hand.hpp"
 #include "platform/memory.hpp"
 #include "quant/calibration.hpp"
+#include "quant/original_row.hpp"
 
 namespace vicinal::engine {
 namespace {
@@ -32,12 +33,12 @@ struct Contents {
 };
 
 struct Parts {
-  std::uint64_t ids, string_ends, text, replaced, factors, packed_rows;
+  std::uint64_t ids, string_ends, text, replaced, factors, packed_rows, originals;
   std::uint64_t staging, origin, sample, column, scratch, bytes;
 
   Parts(const quant::Quantiser& quantiser, Contents has, bool with_origin, std::uint64_t count,
         std::uint64_t staging_rows, std::uint64_t sample_rows,
-        const MessageIds& message_ids) noexcept {
+        const MessageCargo& cargo) noexcept {
     const quant::CodeLayout& layout = quantiser.layout();
     const std::uint64_t vector_bytes = layout.dim * sizeof(float);
     const std::uint64_t id_count = has.sample ? 0 : count;
@@ -47,13 +48,15 @@ struct Parts {
       at = round_up(at + bytes_wanted, kAlignment);
       return start;
     };
-    const bool strings = message_ids.kind == IdKind::string;
+    const bool strings = cargo.ids == IdKind::string;
     ids = take(strings ? 0 : id_count * sizeof(std::uint64_t));
     string_ends = take(strings ? id_count * sizeof(std::uint32_t) : 0);
-    text = take(strings ? message_ids.text_bytes : 0);
+    text = take(strings ? cargo.text_bytes : 0);
     replaced = take(id_count * sizeof(segment::Slot));
     factors = take(has.rows ? count * sizeof(quant::RowFactors) : 0);
     packed_rows = take(has.rows ? count * layout.packed_row_bytes : 0);
+    originals =
+        take(has.rows ? count * quant::original_row_bytes(cargo.originals, layout.dim) : 0);
     staging = take(has.staged ? staging_rows * vector_bytes : 0);
     origin = take(with_origin ? vector_bytes : 0);
     sample = take(sample_rows * vector_bytes);
@@ -76,10 +79,12 @@ Status check_sample(const quant::Quantiser& quantiser, std::uint64_t rows) noexc
 Result<Message::Owner> Message::create(const quant::Quantiser& quantiser, MessageKind kind,
                                        std::uint64_t count,
                                        const segment::Calibration* calibration,
-                                       const MessageIds& ids) noexcept {
+                                       const MessageCargo& cargo) noexcept {
   const Contents has(kind);
   if (count > kCountMax) return Status(Code::full, count, kCountMax);
-  if (ids.text_bytes > kTextBytesMax) return Status(Code::full, ids.text_bytes, kTextBytesMax);
+  if (cargo.text_bytes > kTextBytesMax) {
+    return Status(Code::full, cargo.text_bytes, kTextBytesMax);
+  }
   if (has.sample) {
     if (Status status = check_sample(quantiser, count); !status.ok()) return status;
   }
@@ -89,7 +94,7 @@ Result<Message::Owner> Message::create(const quant::Quantiser& quantiser, Messag
   const std::uint64_t sample_rows = has.sample ? quant::sample_rows_kept(dim, count) : 0;
   const bool measured = has.rows && calibration != nullptr;
   const Parts parts(quantiser, has, measured || has.sample, count, staging_rows, sample_rows,
-                    ids);
+                    cargo);
   auto* memory = parts.bytes <= static_cast<std::size_t>(-1) / 2
                      ? static_cast<std::byte*>(
                            platform::allocate(static_cast<std::size_t>(parts.bytes)))
@@ -100,14 +105,14 @@ Result<Message::Owner> Message::create(const quant::Quantiser& quantiser, Messag
   message->kind_ = kind;
   message->count_ = count;
   message->bytes_ = parts.bytes;
-  if (ids.kind == IdKind::number) {
+  if (cargo.ids == IdKind::number) {
     message->ids_ = reinterpret_cast<std::uint64_t*>(memory + parts.ids);
   }
-  if (ids.kind == IdKind::string && (has.rows || kind == MessageKind::remove)) {
+  if (cargo.ids == IdKind::string && (has.rows || kind == MessageKind::remove)) {
     message->string_ends_ = reinterpret_cast<std::uint32_t*>(memory + parts.string_ends);
     std::uninitialized_fill_n(message->string_ends_, count, 0u);
     message->text_ = reinterpret_cast<char*>(memory + parts.text);
-    message->text_bytes_ = ids.text_bytes;
+    message->text_bytes_ = cargo.text_bytes;
   }
   message->replaced_ = reinterpret_cast<segment::Slot*>(memory + parts.replaced);
   if (has.staged) {
@@ -115,11 +120,9 @@ Result<Message::Owner> Message::create(const quant::Quantiser& quantiser, Messag
     message->staging_ = reinterpret_cast<float*>(memory + parts.staging);
   }
   if (has.rows) {
-    message->factors_ = reinterpret_cast<quant::RowFactors*>(memory + parts.factors);
-    // A row that nobody encodes is a zero vector, never whatever lay here.
-    std::uninitialized_fill_n(message->factors_, count, quant::RowFactors{});
     message->packed_rows_ = reinterpret_cast<std::uint8_t*>(memory + parts.packed_rows);
     message->scratch_ = memory + parts.scratch;
+    message->blank_rows(memory + parts.factors, memory + parts.originals, cargo.originals);
   }
   if (has.sample) {
     message->sample_rows_ = sample_rows;
@@ -133,6 +136,17 @@ Result<Message::Owner> Message::create(const quant::Quantiser& quantiser, Messag
     std::copy(calibration->origin(), calibration->origin() + dim, message->origin_);
   }
   return Owner(message);
+}
+
+// A row that nobody encodes is a zero vector, never whatever lay here.
+void Message::blank_rows(std::byte* factors, std::byte* originals, Originals kind) noexcept {
+  factors_ = reinterpret_cast<quant::RowFactors*>(factors);
+  std::uninitialized_fill_n(factors_, count_, quant::RowFactors{});
+  if (kind == Originals::none) return;
+  original_kind_ = kind;
+  original_bytes_ = quant::original_row_bytes(kind, dim());
+  originals_ = reinterpret_cast<std::uint8_t*>(originals);
+  std::uninitialized_fill_n(originals_, count_ * original_bytes_, std::uint8_t{0});
 }
 
 void Message::destroy(Message* message) noexcept {
@@ -173,14 +187,14 @@ Status Message::encode(std::uint64_t first, const float* vectors, std::uint64_t 
   const quant::CodeLayout& layout = quantiser_->layout();
   for (std::uint64_t i = 0; i < rows; ++i) {
     const float* vector = vectors + i * layout.dim;
-    const Status valid = quant::Quantiser::validate(vector, layout.dim, first + i);
-    if (!valid.ok()) return valid;
+    Status taken;
     if (kind_ == MessageKind::calibrate) {
-      keep(first + i, vector);
+      taken = quant::Quantiser::validate(vector, layout.dim, first + i);
+      if (taken.ok()) keep(first + i, vector);
     } else {
-      quantiser_->encode(vector, scratch_, packed_rows_ + (first + i) * layout.packed_row_bytes,
-                         factors_ + first + i, origin_);
+      taken = encode_row(first + i, vector, scratch_);
     }
+    if (!taken.ok()) return taken;
     ++rows_filled_;
   }
   return {};
@@ -192,11 +206,22 @@ Status Message::encode_apart(std::uint64_t first, const float* vectors, std::uin
   VICINAL_ASSERT(first <= count_ && rows <= count_ - first);
   const quant::CodeLayout& layout = quantiser_->layout();
   for (std::uint64_t i = 0; i < rows; ++i) {
-    const float* vector = vectors + i * layout.dim;
-    const Status valid = quant::Quantiser::validate(vector, layout.dim, first + i);
-    if (!valid.ok()) return valid;
-    quantiser_->encode(vector, scratch, packed_rows_ + (first + i) * layout.packed_row_bytes,
-                       factors_ + first + i, origin_);
+    const Status taken = encode_row(first + i, vectors + i * layout.dim, scratch);
+    if (!taken.ok()) return taken;
+  }
+  return {};
+}
+
+Status Message::encode_row(std::uint64_t row, const float* vector,
+                           std::byte* scratch) const noexcept {
+  const quant::CodeLayout& layout = quantiser_->layout();
+  Status valid = quant::Quantiser::validate(vector, layout.dim, row);
+  if (valid.ok()) valid = quant::validate_original(original_kind_, vector, layout.dim, row);
+  if (!valid.ok()) return valid;
+  quantiser_->encode(vector, scratch, packed_rows_ + row * layout.packed_row_bytes,
+                     factors_ + row, origin_);
+  if (originals_ != nullptr) {  // I5
+    quant::store_original(original_kind_, vector, layout.dim, originals_ + row * original_bytes_);
   }
   return {};
 }

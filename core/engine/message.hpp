@@ -11,6 +11,8 @@
 //     were is not known any more.
 // I4: of an index whose ids are strings, a message carries their bytes one after the other and
 //     where each ends. They are checked before the submit; a string that nobody fills in is empty.
+// I5: of an index that keeps originals, a message carries each row as it is kept, beside its code
+//     and put there by whoever encodes it. One that nobody encodes is zeros.
 #pragma once
 
 #include <algorithm>
@@ -53,10 +55,12 @@ inline constexpr std::uint64_t kPartIds = kPartBytes / 16;
   return Status(Code::bad_id, 0, static_cast<std::uint64_t>(problem));
 }
 
-// How a message's ids come. `text_bytes`: of all strings together.
-struct MessageIds {
-  IdKind kind = IdKind::number;
+// What a message carries for an index: ids of which kind, `text_bytes` of all strings together, and
+// which originals.
+struct MessageCargo {
+  IdKind ids = IdKind::number;
   std::uint64_t text_bytes = 0;
+  Originals originals = Originals::none;
 };
 
 class Message {
@@ -72,7 +76,7 @@ class Message {
   [[nodiscard]] static Result<Owner> create(const quant::Quantiser& quantiser, MessageKind kind,
                                             std::uint64_t count,
                                             const segment::Calibration* calibration,
-                                            const MessageIds& ids = {}) noexcept;
+                                            const MessageCargo& cargo = {}) noexcept;
   // By its producer, of a message that was not submitted or is completed.
   static void destroy(Message* message) noexcept;
   // The memory alone, of one that nobody looks at.
@@ -105,8 +109,9 @@ class Message {
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
   // Encodes `rows` vectors of dim floats each as rows first.. of the message; those of a sample are
-  // kept as far as they are needed. NOT_FINITE(row of the message, coordinate); nothing is taken
-  // back, the message may be encoded again or freed.
+  // kept as far as they are needed. NOT_FINITE(row of the message, coordinate), also of a
+  // coordinate that no original can have; nothing is taken back, the message may be encoded again
+  // or freed.
   Status encode(std::uint64_t first, const float* vectors, std::uint64_t rows) noexcept;
   // As `encode` for rows of an add or upsert, by any thread that the producer lends these rows to,
   // with scratch of that thread's own. What the producer does afterwards must happen after it; it
@@ -139,6 +144,10 @@ class Message {
   [[nodiscard]] const quant::RowFactors& factors(std::uint64_t row) const noexcept {
     return factors_[row];
   }
+  // Null where none are kept.
+  [[nodiscard]] const std::uint8_t* original(std::uint64_t row) const noexcept {
+    return originals_ == nullptr ? nullptr : originals_ + row * original_bytes_;
+  }
   // The slots that the message's rows took over, for undoing it.
   [[nodiscard]] segment::Slot* replaced() noexcept { return replaced_; }
 
@@ -154,6 +163,10 @@ class Message {
   InHand* hand = nullptr;               // where it is or was, once it was taken
 
  private:
+  void blank_rows(std::byte* factors, std::byte* originals, Originals kind) noexcept;
+  // Checks one vector, and encodes it as a row of an add or upsert.
+  [[nodiscard]] Status encode_row(std::uint64_t row, const float* vector,
+                                  std::byte* scratch) const noexcept;
   // A row of the sample, if it is one of those that are kept.
   void keep(std::uint64_t row, const float* vector) noexcept;
 
@@ -175,6 +188,9 @@ class Message {
   segment::Slot* replaced_ = nullptr;
   quant::RowFactors* factors_ = nullptr;
   std::uint8_t* packed_rows_ = nullptr;
+  std::uint8_t* originals_ = nullptr;
+  std::size_t original_bytes_ = 0;  // of a row
+  Originals original_kind_ = Originals::none;
   float* staging_ = nullptr;
   float* origin_ = nullptr;
   float* sample_ = nullptr;        // sample_rows_ * dim

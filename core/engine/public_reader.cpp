@@ -59,6 +59,7 @@ Hits hits_of(const search::Found& found, std::uint64_t sequence) noexcept {
                          found.scores, sequence);
   hits.rows_estimated = found.rows_estimated;
   hits.rows_scored = found.rows_scored;
+  hits.reranked = found.reranked;
   return hits;
 }
 
@@ -108,6 +109,7 @@ Result<BatchHits> Reader::search_batch(std::span<const float> queries,
                       strings.text() + strings.offsets()[strings.size()]);
     }
     to.scores_.insert(to.scores_.end(), hits.scores().begin(), hits.scores().end());
+    to.reranked_ = hits.reranked;
     to.ends_.push_back({to.scores_.size(), hits.rows_estimated, hits.rows_scored});
   };
   const Status searched = visit_each(queries, options, append, &batch, &batch.sequence_);

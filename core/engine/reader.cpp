@@ -1,5 +1,6 @@
 #include "engine/reader.hpp"
 
+#include <limits>
 #include <new>
 
 #include "base/assert.hpp"
@@ -102,6 +103,14 @@ Result<SearchOptions> ReaderCore::options_for(const segment::Version& version,
     return wrong_kind(core_->options().ids);
   }
   SearchOptions resolved = options;
+  const bool originals = core_->options().originals != Originals::none;
+  if (options.rerank.value_or(0) != 0 && !originals) {
+    return Status(Code::bad_option, static_cast<std::uint64_t>(OptionName::rerank));
+  }
+  if (!options.rerank && originals) {
+    constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+    resolved.rerank = options.k > kMost / kRerankFactor ? kMost : kRerankFactor * options.k;
+  }
   if (options.string_after) resolved.after = search::place_of(version, *options.string_after);
   return resolved;
 }

@@ -23,6 +23,10 @@
 
 namespace vicinal::engine {
 
+// Of an index that keeps originals, so many times k rows are ranked again unless the caller says
+// else; docs/decisions.md has the figures.
+inline constexpr std::size_t kRerankFactor = 4;
+
 class ReaderCore {
  public:
   // BUSY without a free slot, CLOSED, FULL.
@@ -126,8 +130,9 @@ class ReaderCore {
     const segment::Version* version;
   };
 
-  // Before a search: BAD_ID where options name ids of the other kind; and the options with the row
-  // of string_after found in this version.
+  // Before a search: BAD_ID where options name ids of the other kind, BAD_OPTION(rerank) where
+  // there are no originals; and the options with `rerank` decided and the row of string_after found
+  // in this version.
   [[nodiscard]] Result<SearchOptions> options_for(const segment::Version& version,
                                                   const SearchOptions& options) const noexcept;
   Status look_up(const Entry& entry, segment::Slot slot, float* vector, bool* found,

@@ -18,7 +18,8 @@ Result<Stats> Core::stats() noexcept {
   slots_.release_slot(*slot);
   fill_shared(&stats);
   stats.total_bytes = stats.segment_bytes + stats.id_table_bytes + stats.version_bytes +
-                      stats.retired_bytes + stats.shared_bytes + stats.string_bytes;
+                      stats.retired_bytes + stats.shared_bytes + stats.string_bytes +
+                      stats.original_bytes;
   return stats;
 }
 
@@ -39,6 +40,7 @@ void Core::fill_version(const segment::Version& version, Stats* stats) const noe
     ++stats->segments;
     const segment::Segment& segment = *view->segment;
     stats->segment_bytes += segment.touched_bytes(view->rows);
+    stats->original_bytes += segment.originals().touched_bytes(view->rows);
     if (segment.foreign()) {
       const std::size_t all = segment.slab_touched_bytes(view->rows);
       stats->mapped_bytes += all - std::min(all, segment.touched_bytes(view->rows));

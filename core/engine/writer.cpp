@@ -211,7 +211,8 @@ Status Core::apply_rows_of(Message& message, KeyOf key_of) noexcept {
       if (step.ok()) message.replaced()[i] = old;
     }
     if (step.ok()) {
-      step = builder_.append(key, message.packed_row(i), message.factors(i), count - i);
+      step = builder_.append(key, message.packed_row(i), message.factors(i), count - i,
+                             message.original(i));
     }
     if (!step.ok()) {
       undo(message, i + 1);

@@ -47,6 +47,7 @@ struct Scratch::Buffers {
   AlignedBuffer rows;      // Hit, of TopRows
   AlignedBuffer ids;       // std::uint64_t, the result
   AlignedBuffer scores;    // float, the result
+  AlignedBuffer slots;     // segment::Slot, of one query's candidates for re-ranking
   AlignedBuffer masks;     // std::uint32_t by block: the lanes that a filter allows
   AlignedBuffer touched;   // std::uint32_t: blocks whose mask is not 0
   AlignedBuffer deferred;  // DeferredRow

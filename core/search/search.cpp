@@ -8,6 +8,8 @@
 #include "search/buffers.hpp"
 #include "search/help_pool.hpp"
 #include "search/id_filter.hpp"
+#include "search/rerank.hpp"
+#include "quant/original_row.hpp"
 #include "search/wave.hpp"
 
 namespace vicinal::search {
@@ -21,11 +23,17 @@ namespace {
   return Status(Code::bad_option, static_cast<std::uint64_t>(name));
 }
 
+[[nodiscard]] bool reranks(const SearchOptions& options) noexcept {
+  return options.rerank.value_or(0) != 0;
+}
+
 [[nodiscard]] Status check(const quant::CodeLayout& layout, std::span<const float> queries,
                            std::size_t first, const SearchOptions& options) noexcept {
   if (is_nan(options.certainty) || options.certainty < 0) return bad_option(OptionName::certainty);
   if (is_nan(options.min_score)) return bad_option(OptionName::min_score);
-  if (options.after && is_nan(options.after->score)) return bad_option(OptionName::after);
+  if (options.after && (is_nan(options.after->score) || reranks(options))) {
+    return bad_option(OptionName::after);
+  }
   for (std::size_t i = 0; i * layout.dim < queries.size(); ++i) {
     const float* query = queries.data() + i * layout.dim;
     const Status status = quant::Quantiser::validate(query, layout.dim, first + i);
@@ -41,8 +49,17 @@ constexpr std::size_t kWaveBytes = std::size_t{16} << 20;
   return options.exhaustive || options.certainty > quant::kCertaintyMax;
 }
 
-[[nodiscard]] std::size_t clamped_k(const SearchOptions& options, std::uint64_t rows) noexcept {
-  return static_cast<std::size_t>(std::min<std::uint64_t>(options.k, rows));
+// Rows that the walk has to find.
+[[nodiscard]] std::size_t candidates_of(const SearchOptions& options, std::uint64_t rows) noexcept {
+  const std::uint64_t wanted = std::max(options.k, options.rerank.value_or(0));
+  return static_cast<std::size_t>(std::min(wanted, rows));
+}
+
+// What the walk looks for: with re-ranking, candidates of any score.
+[[nodiscard]] SearchOptions options_of_walk(const SearchOptions& options) noexcept {
+  SearchOptions walk = options;
+  if (reranks(options)) walk.min_score = -std::numeric_limits<float>::infinity();
+  return walk;
 }
 
 // Walks all rows of the version, the later ones with the help of others where that pays.
@@ -93,6 +110,25 @@ void walk(Wave& wave, const SearchOptions& options, const WaveMemory& memory,
                         : listed.resolve(version, *options.string_filter);
 }
 
+// Ranks anew what `collect` has put there for each query (dim floats, one after the other).
+void rerank_all(const Scan::Shared& shared, std::span<const float> queries,
+                const WaveMemory& memory, const SearchOptions& options,
+                Scratch::Buffers& buffers, std::span<Found> found) noexcept {
+  const std::size_t dim = shared.quantiser.layout().dim;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::size_t count = found[i].ids.size();
+    const Candidates candidates{
+        {buffers.ids.as<std::uint64_t>() + i * memory.k, count},
+        {buffers.scores.as<float>() + i * memory.k, count},
+        {buffers.slots.as<segment::Slot>(), count},
+        {buffers.rows.as<Hit>(), count}};
+    const std::size_t kept = rerank(shared.version, shared.quantiser, queries.data() + i * dim,
+                                    options.k, options.min_score, candidates);
+    found[i].ids = candidates.ids.first(kept);
+    found[i].scores = candidates.scores.first(kept);
+  }
+}
+
 // Results of all scans, one after the other, into the scratch.
 void collect(std::span<Scan* const> scans, std::size_t k, Scratch::Buffers& buffers,
              Found* found) noexcept {
@@ -130,7 +166,7 @@ Result<std::unique_ptr<Scratch>> Scratch::create(const quant::Quantiser& quantis
 
 std::size_t wave_queries(const segment::Version& version, const quant::Quantiser& quantiser,
                          const SearchOptions& options) noexcept {
-  const std::size_t k = clamped_k(options, std::max<std::uint64_t>(version.live_rows, 1));
+  const std::size_t k = candidates_of(options, std::max<std::uint64_t>(version.live_rows, 1));
   const WaveMemory memory(quantiser, k, version.live_rows, asks_exhaustive(options));
   return std::clamp<std::size_t>(kWaveBytes / memory.query_bytes(), 1, kWaveQueriesMax);
 }
@@ -143,7 +179,9 @@ Status search_wave(const segment::Version& version, const quant::Quantiser& quan
   const std::size_t count = found.size();
   VICINAL_ASSERT(count > 0 && count <= kWaveQueriesMax);
   VICINAL_ASSERT(queries.size() == count * layout.dim);
-  std::fill(found.begin(), found.end(), Found{});
+  Found nothing;
+  nothing.reranked = reranks(options);
+  std::fill(found.begin(), found.end(), nothing);
   if (Status status = check(layout, queries, first, options); !status.ok()) return status;
   if (version.sequence < options.min_sequence) {
     return Status(Code::would_block, version.sequence, options.min_sequence);
@@ -160,11 +198,16 @@ Status search_wave(const segment::Version& version, const quant::Quantiser& quan
       allowed == nullptr ? version.live_rows : std::min(allowed->rows(), version.live_rows);
   if (eligible == 0) return {};
   const bool asked = asks_exhaustive(options);
-  const std::size_t k = clamped_k(options, eligible);
+  const std::size_t k = candidates_of(options, eligible);
   const WaveMemory memory(quantiser, k, eligible, asked);
   if (Status status = memory.reserve_for(count, buffers); !status.ok()) return status;
+  if (reranks(options)) {
+    Status status = reserve(buffers.slots, k * sizeof(segment::Slot));
+    if (!status.ok()) return status;
+  }
 
   const Scan::Shared shared{version, quantiser, k, eligible, buffers.rest.as<std::uint8_t>()};
+  const SearchOptions walk_options = options_of_walk(options);
   const float certainty = asked ? std::numeric_limits<float>::infinity() : options.certainty;
   const AllowedBlocks blocks = allowed == nullptr ? AllowedBlocks{} : allowed->view();
   Wave wave(shared, allowed == nullptr ? nullptr : &blocks, asked);
@@ -172,12 +215,13 @@ Status search_wave(const segment::Version& version, const quant::Quantiser& quan
     const quant::PreparedQuery prepared =
         quantiser.prepare(queries.data() + i * layout.dim, certainty,
                           buffers.prepare.data() + i * memory.prepare_bytes, version.origin());
-    wave.add(prepared, memory.top(i, options.min_score, options.after, buffers),
+    wave.add(prepared, memory.top(i, walk_options.min_score, options.after, buffers),
              memory.deferred(i, buffers), Scan::Start::first_rows);
   }
-  walk(wave, options, memory, buffers, scratch.help_);
+  walk(wave, walk_options, memory, buffers, scratch.help_);
   wave.finish();
   collect(wave.scans(), k, buffers, found.data());
+  if (reranks(options)) rerank_all(shared, queries, memory, options, buffers, found);
   return {};
 }
 
@@ -197,6 +241,14 @@ Status decode_row(const segment::Version& version, const quant::Quantiser& quant
   VICINAL_ASSERT(view != nullptr && view->is_live(slot.row()));
   if (!view->block_is_sound(slot.row() / simd::kBlockRows)) return Status(Code::corrupt);
   const quant::CodeLayout& layout = quantiser.layout();
+  const segment::OriginalRows& originals = view->segment->originals();
+  if (originals.any()) {
+    const Originals kind = originals.row_bytes() == layout.dim * sizeof(float)
+                               ? Originals::float32
+                               : Originals::float16;
+    quant::load_original(kind, originals.row(slot.row()), layout.dim, vector);
+    return {};
+  }
   const std::size_t packed_bytes =
       round_up(layout.packed_row_bytes + simd::kOverread, simd::kAlignment);
   AlignedBuffer& buffer = scratch.buffers_->decode;

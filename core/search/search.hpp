@@ -7,6 +7,7 @@
 //     bound is below the k-th ranking score. So the result is the top k by (score descending, id
 //     ascending) of all rows' ranking scores: the order of segments and blocks, batches and helpers
 //     cannot matter.
+//     With re-ranking that is how candidates are found, and rerank.hpp says how they are ranked.
 // I2: after a search with the same or larger k and filter, a search allocates nothing.
 // I3: nothing here waits, locks, or writes to memory that another thread writes, but for the bits
 //     of blocks of a file that are used for the first time (segment_checks.hpp).
@@ -35,6 +36,7 @@ struct Found {
   std::span<const float> scores;
   std::uint64_t rows_estimated = 0;  // rows whose sign plane was read
   std::uint64_t rows_scored = 0;     // rows scored by their whole code
+  bool reranked = false;             // the scores are exact (rerank.hpp)
   // Of rows with strings, once they are named (row_names.hpp): the i-th lies in `text` from
   // text_offsets[i] to text_offsets[i + 1].
   const char* text = nullptr;
@@ -67,11 +69,13 @@ class Scratch {
 };
 
 // `query`: dim floats. `filter` may be null; else it takes the place of options.filter, of whose
-// index the version is one; string_after is the caller's to resolve. Errors, nothing found:
+// index the version is one; string_after is the caller's to resolve, and so is options.rerank: none
+// is 0 here, and more than 0 needs originals. Errors, nothing found:
 // DIMENSION(found, expected), NOT_FINITE(0, coordinate), BAD_OPTION(name) for a certainty or
-// min_score that is NaN, a negative certainty, or an `after` that is NaN; then WOULD_BLOCK(the
-// version's sequence, the wanted one) when the version is older than min_sequence; FULL when the
-// scratch cannot grow. k = 0 or no row: found nothing. k above the live rows: all.
+// min_score that is NaN, a negative certainty, or an `after` that is NaN or together with rerank;
+// then WOULD_BLOCK(the version's sequence, the wanted one) when the version is older than
+// min_sequence; FULL when the scratch cannot grow. k = 0 or no row: found nothing. k above the live
+// rows: all.
 [[nodiscard]] Status search(const segment::Version& version, const quant::Quantiser& quantiser,
                             std::span<const float> query, const SearchOptions& options,
                             IdFilter* filter, Scratch& scratch, Found* found) noexcept;
@@ -90,7 +94,8 @@ class Scratch {
                                  const SearchOptions& options, IdFilter* filter,
                                  Scratch& scratch, std::span<Found> found) noexcept;
 
-// The vector that a live row stands for, into dim floats. CORRUPT: its block is damaged. FULL.
+// A live row as it was given, where originals are kept, else the vector that its code stands for,
+// into dim floats. CORRUPT: its block is damaged. FULL.
 [[nodiscard]] Status decode_row(const segment::Version& version, const quant::Quantiser& quantiser,
                                 segment::Slot slot, Scratch& scratch, float* vector);
 

@@ -11,8 +11,12 @@ namespace vicinal::segment {
 using sync::Versioned;
 
 VersionBuilder::VersionBuilder(const quant::CodeLayout& layout,
-                               std::uint64_t memory_bytes_max, IdKind ids) noexcept
-    : layout_(layout), memory_bytes_max_(memory_bytes_max), ids_(ids) {}
+                               std::uint64_t memory_bytes_max, IdKind ids,
+                               Originals originals) noexcept
+    : layout_(layout),
+      memory_bytes_max_(memory_bytes_max),
+      ids_(ids),
+      original_bytes_(quant::original_row_bytes(originals, layout.dim)) {}
 
 VersionBuilder::~VersionBuilder() {
   VICINAL_ASSERT(!active());
@@ -142,7 +146,7 @@ std::uint32_t VersionBuilder::free_number() const noexcept {
 std::uint32_t VersionBuilder::capacity_for(std::uint64_t rows_wanted) const noexcept {
   std::uint32_t capacity = kSegmentRowsMin;
   while (capacity < rows_wanted && capacity < kSegmentRowsMax &&
-         Segment::slab_bytes(layout_, capacity * 2) <= kSlabBytesMax) {
+         segment_bytes(capacity * 2) <= kSlabBytesMax) {
     capacity *= 2;
   }
   return capacity;
@@ -152,7 +156,7 @@ Segment* VersionBuilder::make_segment(std::uint32_t number, std::uint64_t rows_w
   // A budget that refuses a large slab may still hold a smaller one.
   std::uint32_t capacity = capacity_for(rows_wanted);
   for (; capacity >= kSegmentRowsMin; capacity /= 2) {
-    if (!within_budget(Segment::slab_bytes(layout_, capacity))) continue;
+    if (!within_budget(segment_bytes(capacity))) continue;
     Segment* segment = make_slab(number, capacity);
     if (segment == nullptr) continue;
     segment->birth = sequence_;
@@ -191,24 +195,24 @@ VersionBuilder::Savepoint VersionBuilder::savepoint() const noexcept {
 }
 
 Status VersionBuilder::append(std::uint64_t id, const std::uint8_t* packed_row,
-                              const quant::RowFactors& factors,
-                              std::uint64_t rows_expected) noexcept {
+                              const quant::RowFactors& factors, std::uint64_t rows_expected,
+                              const std::uint8_t* original) noexcept {
   VICINAL_ASSERT(ids_ == IdKind::number);
-  return append_row(IdRoot::hash(id), nullptr, id, packed_row, factors, rows_expected);
+  return append_row(IdRoot::hash(id), nullptr, id, packed_row, factors, rows_expected, original);
 }
 
 Status VersionBuilder::append(const StringKey& key, const std::uint8_t* packed_row,
-                              const quant::RowFactors& factors,
-                              std::uint64_t rows_expected) noexcept {
+                              const quant::RowFactors& factors, std::uint64_t rows_expected,
+                              const std::uint8_t* original) noexcept {
   VICINAL_ASSERT(ids_ == IdKind::string && key.text.size() <= kStringBytesMax);
-  return append_row(key.hash, &key, 0, packed_row, factors, rows_expected);
+  return append_row(key.hash, &key, 0, packed_row, factors, rows_expected, original);
 }
 
 // `key`: null where the row carries `id`.
 Status VersionBuilder::append_row(std::uint64_t hash, const StringKey* key, std::uint64_t id,
                                   const std::uint8_t* packed_row,
-                                  const quant::RowFactors& factors,
-                                  std::uint64_t rows_expected) noexcept {
+                                  const quant::RowFactors& factors, std::uint64_t rows_expected,
+                                  const std::uint8_t* original) noexcept {
   VICINAL_ASSERT(active());
   const Segment* open = open_.segment();
   const SegmentView* shown = open == nullptr ? nullptr : next_->view(open->number());
@@ -223,7 +227,7 @@ Status VersionBuilder::append_row(std::uint64_t hash, const StringKey* key, std:
   }
   const std::uint32_t row = view->rows;
   next_->ids->tables[IdRoot::table_of(hash)]->insert(hash, Slot::of(number, row));
-  open_.store(row, packed_row, factors, key == nullptr ? id : put_string(*key));
+  open_.store(row, packed_row, factors, key == nullptr ? id : put_string(*key), original);
   view->rows = row + 1;
   ++next_->live_rows;
   changed_ = true;

@@ -40,6 +40,7 @@
 
 #include "base/aligned_buffer.hpp"
 #include "quant/layout.hpp"
+#include "quant/original_row.hpp"
 #include "segment/open_segment.hpp"
 #include "segment/version.hpp"
 #include "sync/object_memory.hpp"
@@ -50,7 +51,8 @@
 
 namespace vicinal::segment {
 
-// Segments larger than this are split, so that one slab never dominates a small memory budget.
+// Segments larger than this, originals included, are split, so that one slab never dominates a
+// small memory budget.
 inline constexpr std::size_t kSlabBytesMax = std::size_t{64} << 20;
 
 class VersionBuilder {
@@ -74,7 +76,7 @@ class VersionBuilder {
 
   // memory_bytes_max: 0 for no limit.
   VersionBuilder(const quant::CodeLayout& layout, std::uint64_t memory_bytes_max,
-                 IdKind ids = IdKind::number) noexcept;
+                 IdKind ids = IdKind::number, Originals originals = Originals::none) noexcept;
   VersionBuilder(const VersionBuilder&) = delete;
   VersionBuilder& operator=(const VersionBuilder&) = delete;
   // Ends what is private; published objects end through `destroy_version`.
@@ -99,12 +101,14 @@ class VersionBuilder {
   [[nodiscard]] Slot find(const StringKey& key) const noexcept { return next_->find(key); }
   [[nodiscard]] Savepoint savepoint() const noexcept;
   // Appends a row whose id no live row has. `rows_expected`: how many the batch still brings, this
-  // one included, for choosing a segment's size. FULL: nothing appended.
+  // one included, for choosing a segment's size. FULL: nothing appended. `original`: the row as it
+  // is kept (quant/original_row.hpp), where rows are.
   Status append(std::uint64_t id, const std::uint8_t* packed_row, const quant::RowFactors& factors,
-                std::uint64_t rows_expected) noexcept;
+                std::uint64_t rows_expected, const std::uint8_t* original = nullptr) noexcept;
   // The same with a string of at most kStringBytesMax bytes, of which a copy is made.
   Status append(const StringKey& key, const std::uint8_t* packed_row,
-                const quant::RowFactors& factors, std::uint64_t rows_expected) noexcept;
+                const quant::RowFactors& factors, std::uint64_t rows_expected,
+                const std::uint8_t* original = nullptr) noexcept;
   void rollback(const Savepoint& savepoint) noexcept;
   // Marks a live row dead. FULL: nothing changed.
   Status kill(Slot slot) noexcept;
@@ -205,7 +209,7 @@ class VersionBuilder {
   [[nodiscard]] SubTable* take_over(const SubTable& foreign, std::uint32_t table) noexcept;
   Status append_row(std::uint64_t hash, const StringKey* key, std::uint64_t id,
                     const std::uint8_t* packed_row, const quant::RowFactors& factors,
-                    std::uint64_t rows_expected) noexcept;
+                    std::uint64_t rows_expected, const std::uint8_t* original) noexcept;
   Status kill_row(Slot slot) noexcept;
   // The id hash of a row that carries `id`. False: its string is gone, and the row is dead.
   [[nodiscard]] bool hash_of_row(std::uint64_t id, std::uint64_t* hash) const noexcept;
@@ -271,8 +275,14 @@ class VersionBuilder {
                 [&] { return SubTable::create(entry_capacity); });
   }
   [[nodiscard]] Segment* make_slab(std::uint32_t number, std::uint32_t capacity) noexcept {
-    return made(Segment::slab_bytes(layout_, capacity) + sizeof(Segment),
-                [&] { return Segment::create(layout_, number, capacity); });
+    return made(segment_bytes(capacity) + sizeof(Segment), [&] {
+      return Segment::create(layout_, number, capacity, original_bytes_);
+    });
+  }
+  // Its slab and its originals.
+  [[nodiscard]] std::size_t segment_bytes(std::uint32_t capacity) const noexcept {
+    return Segment::slab_bytes(layout_, capacity) +
+           OriginalRows::bytes_of(original_bytes_, capacity);
   }
   // Ends what was made and is nobody else's.
   void end(sync::Versioned* object) noexcept {
@@ -293,6 +303,7 @@ class VersionBuilder {
   quant::CodeLayout layout_;
   std::uint64_t memory_bytes_max_;
   IdKind ids_;
+  std::size_t original_bytes_;  // of a row; 0: none are kept
   sync::Atomic<std::uint64_t> bytes_made_;
   std::uint64_t bytes_ended_ = 0;
 

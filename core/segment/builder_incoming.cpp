@@ -12,7 +12,7 @@ bool VersionBuilder::begin_incoming(std::uint32_t rows) noexcept {
   const std::uint32_t number = free_number();
   const std::uint32_t capacity = capacity_for(rows);
   VICINAL_ASSERT(rows <= capacity);
-  if (number >= kSegmentsMax - 1 || !within_budget(Segment::slab_bytes(layout_, capacity))) {
+  if (number >= kSegmentsMax - 1 || !within_budget(segment_bytes(capacity))) {
     return false;
   }
   incoming_.turn_to(make_slab(number, capacity));
@@ -30,7 +30,10 @@ bool VersionBuilder::append_incoming(const SegmentView& from, std::uint32_t row,
   const Slot slot = Slot::of(incoming_.segment()->number(), incoming_rows_);
   next_->ids->tables[IdRoot::table_of(hash)]->insert(hash, slot);
   from.copy_packed_row(layout_, row, packed_row);
-  incoming_.store(incoming_rows_, packed_row, from.segment->factors(row), id);
+  const OriginalRows& originals = from.segment->originals();
+  VICINAL_ASSERT(originals.any() == (original_bytes_ != 0));
+  incoming_.store(incoming_rows_, packed_row, from.segment->factors(row), id,
+                  originals.any() ? originals.row(row) : nullptr);
   ++incoming_rows_;
   return true;
 }

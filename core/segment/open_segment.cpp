@@ -17,9 +17,10 @@ void OpenSegment::load_plane(const std::uint8_t* plane) noexcept {
 }
 
 void OpenSegment::store(std::uint32_t row, const std::uint8_t* packed_row,
-                        const quant::RowFactors& factors, std::uint64_t id) noexcept {
+                        const quant::RowFactors& factors, std::uint64_t id,
+                        const std::uint8_t* original) noexcept {
   VICINAL_ASSERT(segment_ != nullptr && row < segment_->capacity());
-  segment_->store_row(row, packed_row + layout_.sign_bytes, factors, id);
+  segment_->store_row(row, packed_row + layout_.sign_bytes, factors, id, original);
   const std::uint32_t lane = row % simd::kBlockRows;
   quant::put_signs(layout_, plane_, lane, packed_row);
   if (lane + 1 == simd::kBlockRows) {

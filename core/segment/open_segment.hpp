@@ -27,8 +27,9 @@ class OpenSegment {
   // The plane of the block that is not full, for a version's tail.
   [[nodiscard]] const std::uint8_t* plane() const noexcept { return plane_; }
 
+  // `original`: not read where none are kept.
   void store(std::uint32_t row, const std::uint8_t* packed_row, const quant::RowFactors& factors,
-             std::uint64_t id) noexcept;
+             std::uint64_t id, const std::uint8_t* original) noexcept;
 
  private:
   quant::CodeLayout layout_;

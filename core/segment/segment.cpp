@@ -13,7 +13,7 @@ std::size_t Segment::slab_bytes(const quant::CodeLayout& layout, std::uint32_t c
 }
 
 Segment* Segment::create(const quant::CodeLayout& layout, std::uint32_t number,
-                         std::uint32_t capacity) noexcept {
+                         std::uint32_t capacity, std::size_t original_bytes) noexcept {
   const std::size_t bytes = slab_bytes(layout, capacity);
   void* memory = sync::map_zeroed(bytes);
   if (memory == nullptr) return nullptr;
@@ -23,7 +23,11 @@ Segment* Segment::create(const quant::CodeLayout& layout, std::uint32_t number,
     sync::unmap(memory, bytes);
     return nullptr;
   }
-  segment->bytes = bytes + sizeof(Segment);
+  segment->bytes = bytes + OriginalRows::bytes_of(original_bytes, capacity) + sizeof(Segment);
+  if (!segment->originals_.map(original_bytes, capacity)) {
+    destroy_segment(segment);
+    return nullptr;
+  }
   return segment;
 }
 
@@ -86,8 +90,10 @@ std::size_t Segment::rows_offset(std::uint32_t block) const noexcept {
 }
 
 void Segment::store_row(std::uint32_t row, const std::uint8_t* rest,
-                        const quant::RowFactors& factors, std::uint64_t id) noexcept {
+                        const quant::RowFactors& factors, std::uint64_t id,
+                        const std::uint8_t* original) noexcept {
   VICINAL_ASSERT(row < capacity_ && writable_);
+  originals_.store(row, original);
   if (rest_bytes_ != 0) std::memcpy(rests_ + row * rest_bytes_, rest, rest_bytes_);
   scales_[row] = factors.scale;
   plane_scales_[row] = factors.plane_scale;

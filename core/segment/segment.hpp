@@ -23,6 +23,7 @@
 #include "base/assert.hpp"
 #include "quant/layout.hpp"
 #include "segment/block_sums.hpp"
+#include "segment/originals.hpp"
 #include "segment/segment_checks.hpp"
 #include "segment/slab.hpp"
 #include "simd/kernels.hpp"
@@ -63,8 +64,10 @@ struct ForeignSlab {
 class Segment : public sync::Versioned {
  public:
   // Null without memory. `number` is its place in the directory of every version that shows it.
+  // `original_bytes`: of a row as its caller gave it; 0 where none are kept.
   [[nodiscard]] static Segment* create(const quant::CodeLayout& layout, std::uint32_t number,
-                                       std::uint32_t capacity) noexcept;
+                                       std::uint32_t capacity,
+                                       std::size_t original_bytes = 0) noexcept;
   // The same over somebody else's slab; the caller has checked number and capacity. Null without
   // memory: owner and checks are then still the caller's to end.
   [[nodiscard]] static Segment* over(const quant::CodeLayout& layout, std::uint32_t number,
@@ -90,6 +93,8 @@ class Segment : public sync::Versioned {
   [[nodiscard]] quant::RowFactors factors(std::uint32_t row) const noexcept {
     return {scales_[row], plane_scales_[row], plane_cosines2_[row]};
   }
+
+  [[nodiscard]] const OriginalRows& originals() const noexcept { return originals_; }
 
   // I5. Null for a segment of this process's own memory.
   [[nodiscard]] SegmentChecks* checks() const noexcept { return checks_; }
@@ -124,13 +129,13 @@ class Segment : public sync::Versioned {
     return planes_ + block * plane_block_bytes_;
   }
   void store_row(std::uint32_t row, const std::uint8_t* rest, const quant::RowFactors& factors,
-                 std::uint64_t id) noexcept;
+                 std::uint64_t id, const std::uint8_t* original = nullptr) noexcept;
 
-  // Memory that `rows` rows touch, in whole pages; what the figures count.
+  // Memory that `rows` rows touch, without their originals, in whole pages; what the figures count.
   [[nodiscard]] std::size_t touched_bytes(std::uint32_t rows) const noexcept;
   // The same of its slab, whosever that is.
   [[nodiscard]] std::size_t slab_touched_bytes(std::uint32_t rows) const noexcept;
-  // Address space that a segment of this capacity takes.
+  // Address space that the slab of a segment of this capacity takes.
   [[nodiscard]] static std::size_t slab_bytes(const quant::CodeLayout& layout,
                                               std::uint32_t capacity) noexcept;
 
@@ -149,6 +154,7 @@ class Segment : public sync::Versioned {
   float* plane_scales_ = nullptr;
   float* plane_cosines2_ = nullptr;
   std::uint64_t* ids_ = nullptr;
+  OriginalRows originals_;
   SegmentChecks* checks_ = nullptr;
   std::size_t slab_bytes_ = 0;
   MemoryOwner* owner_ = nullptr;  // null: the slab is our own

@@ -31,6 +31,7 @@ Report info(const IndexFile& file) {
                  {"file_bytes", file_bytes(file.path)},
                  {"bytes_by_part",
                   {{"segments", stats.segment_bytes},
+                   {"originals", stats.original_bytes},
                    {"id_table", stats.id_table_bytes},
                    {"versions", stats.version_bytes},
                    {"retired", stats.retired_bytes},

@@ -67,7 +67,7 @@ Report recall(const RecallOptions& options) {
   const std::vector<float> queries = options.queries.read(index.options().dim);
   const std::size_t count = queries.size() / dim;
   const Truth truth = read_truth(options, count);
-  const SearchOptions search = options.queries.search_options();
+  const SearchOptions search = options.queries.search_options(index.options());
   Reader reader = open_reader(index, options.queries.index.path);
 
   std::uint64_t right = 0;

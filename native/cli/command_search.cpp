@@ -41,9 +41,10 @@ struct Found {
   }
 };
 
-Found search_all(Reader& reader, const std::vector<float>& queries, std::size_t dim,
+Found search_all(Reader& reader, const std::vector<float>& queries, const IndexOptions& index,
                  const Queries& options) {
-  const SearchOptions search = options.search_options();
+  const SearchOptions search = options.search_options(index);
+  const std::size_t dim = index.dim;
   const std::size_t count = queries.size() / dim;
   const auto query = [&](std::size_t i) { return std::span(queries).subspan(i * dim, dim); };
   for (std::size_t i = 0; i < std::min(count, kWarmUpQueries); ++i) {
@@ -124,10 +125,9 @@ std::string table_of(const Found& found) {
 Report search(const SearchCall& options) {
   if (!options.output.empty()) check_output(options.output);
   const Index index = options.queries.index.open_to_read();
-  const std::size_t dim = index.options().dim;
   const std::vector<float> queries = options.queries.read(index.options().dim);
   Reader reader = open_reader(index, options.queries.index.path);
-  const Found found = search_all(reader, queries, dim, options.queries);
+  const Found found = search_all(reader, queries, index.options(), options.queries);
   if (!options.output.empty()) write_ivecs(options.output, found);
 
   const double all_us = std::accumulate(found.us.begin(), found.us.end(), 0.0);

@@ -28,9 +28,9 @@ void Queries::attach(CLI::App& parser, std::size_t k_min) {
       ->capture_default_str();
   parser.add_flag("--exhaustive", exhaustive, "Skip no row; the same as --certainty inf")
       ->excludes(add_certainty(parser, certainty));
-  parser.add_option("--rerank", rerank, "Candidates to score again by their originals")
-      ->check(whole_number())
-      ->capture_default_str();
+  parser.add_option("--rerank", rerank,
+                    "Candidates to score again by their originals, by default 4 k; 0: none")
+      ->check(whole_number());
 }
 
 std::vector<float> Queries::read(std::uint32_t dim) const {
@@ -47,12 +47,13 @@ std::vector<float> Queries::read(std::uint32_t dim) const {
   return queries;
 }
 
-SearchOptions Queries::search_options() const {
-  if (rerank > 0) {
-    throw Failure(Code::unsupported, fmt::format("--rerank {}: {} stores no originals to score by",
-                                                 rerank, index.path));
+SearchOptions Queries::search_options(const IndexOptions& of) const {
+  if (rerank.value_or(0) > 0 && of.originals == Originals::none) {
+    throw Failure(Code::bad_option, fmt::format("--rerank {}: {} stores no originals to score by",
+                                                *rerank, index.path));
   }
   SearchOptions options;
+  options.rerank = rerank;
   options.k = k;
   options.certainty = certainty;
   options.exhaustive = exhaustive;

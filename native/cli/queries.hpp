@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,15 +25,15 @@ struct Queries {
   std::string path;
   std::string format;
   std::size_t k = 10;
-  std::size_t rerank = 0;
+  std::optional<std::size_t> rerank;
   float certainty = 3.0f;
   bool exhaustive = false;
 
   void attach(CLI::App& parser, std::size_t k_min);
   // Whole queries, row by row. DIMENSION when they are not of the index's dimension.
   [[nodiscard]] std::vector<float> read(std::uint32_t dim) const;
-  // UNSUPPORTED where the index cannot do what is asked for.
-  [[nodiscard]] SearchOptions search_options() const;
+  // BAD_OPTION where the index cannot do what is asked for.
+  [[nodiscard]] SearchOptions search_options(const IndexOptions& of) const;
 };
 
 // One search; a failure names the query's row.

@@ -70,9 +70,9 @@ int c_indexes(void) {
   options.metric = 256;
   EXPECT(vicinal_index_create(&options, &status) == NULL && status.code == VICINAL_BAD_OPTION);
   options.metric = VICINAL_IP;
-  options.originals = 1;
-  EXPECT(vicinal_index_create(&options, &status) == NULL && status.code == VICINAL_UNSUPPORTED);
-  options.originals = 0;
+  options.originals = 3;
+  EXPECT(vicinal_index_create(&options, &status) == NULL && status.code == VICINAL_BAD_OPTION);
+  options.originals = VICINAL_NO_ORIGINALS;
   options.bits = 0; /* the default */
   vicinal_index* index = vicinal_index_create(&options, &status);
   EXPECT(index != NULL && status.code == VICINAL_OK && vicinal_index_dim(index) == kDim);

@@ -21,6 +21,7 @@ int c_files(const char* path);
 int c_followed_files(const char* path);
 int c_closing(void);
 int c_strings(void);
+int c_originals(void);
 
 #ifdef __cplusplus
 }

@@ -33,6 +33,7 @@ TEST(C, StructsOfOlderCallersAreFilledUpAndOfNewerOnesRefused) {
 TEST(C, TextsAreCutToTheirRoomAndUnknownCodesAreUnknown) { EXPECT_EQ(c_texts(), kPassed); }
 
 TEST(C, IdsMayBeStrings) { EXPECT_EQ(c_strings(), kPassed); }
+TEST(C, OriginalsRankAgain) { EXPECT_EQ(c_originals(), kPassed); }
 
 TEST(C, AFileIsSavedAndOpened) {
   const std::string path = testing::TempDir() + "vicinal_c_test.vic";

@@ -75,8 +75,6 @@ TEST(Index, OptionsOutsideTheirRangeAreNamed) {
   }
   expect_status(refused([](IndexOptions& o) { o.metric = static_cast<Metric>(3); }),
                 Code::bad_option, option(OptionName::metric), 0);
-  expect_status(refused([](IndexOptions& o) { o.originals = Originals::float32; }),
-                Code::unsupported, option(OptionName::originals), 0);
   expect_status(refused([](IndexOptions& o) { o.originals = static_cast<Originals>(9); }),
                 Code::bad_option, option(OptionName::originals), 0);
   expect_status(refused([](IndexOptions& o) { o.partitions.mode = Partitions::Mode::count; }),

@@ -170,7 +170,9 @@ describe('queries and truth', () => {
 
   it('--rerank needs originals', () => {
     expect(fail(['search', '--index', index, '--queries', small, '--rerank', 40]))
-      .toMatchObject({ status: 1, code: 'UNSUPPORTED' });
+      .toMatchObject({ status: 1, code: 'BAD_OPTION' });
+    const args = ['search', '--index', index, '--queries', small, '--rerank'];
+    expect(runCommand([...args, 0]).status).toBe(0);
   });
 
   it.each([

@@ -18,7 +18,7 @@ namespace vicinal {
 enum class Code : std::uint8_t {
   ok = 0,
   dimension = 1,      // a row or query of the wrong length
-  not_finite = 2,     // NaN, infinity or a magnitude of 1e16 and more
+  not_finite = 2,     // NaN, infinity or a magnitude of 1e16 and more (float16: 65,520)
   duplicate_id = 3,   // add of an id that is present, or twice in one batch
   unknown_id = 4,     // an id that had to be present is not
   bad_id = 5,         // no id of this index: out of range, too long, or of the other kind
@@ -78,7 +78,7 @@ enum class BadId : std::uint8_t {
 enum class OptionName : std::uint8_t {
   none, dim, metric, bits, originals, partitions, seed, k, certainty, min_score, after, filter,
   max_bytes, readers, ids_length, handle, path, sample, calibrate, stale_write,
-  helpers, ids, durable,
+  helpers, ids, durable, rerank,
 };
 
 // A value or the Status that explains its absence. Reading the value of an error is a bug of the

@@ -19,6 +19,9 @@ inline constexpr std::uint32_t kDimMax = 16384;
 inline constexpr float kMagnitudeLimit = 1e16f;
 
 enum class Metric : std::uint8_t { cosine = 0, ip = 1, l2 = 2 };
+// Rows that an index keeps as they were given, beside their codes: for exact scores and for `get`.
+// float16: rounded to the nearest, of two to the even one; a magnitude of 65,520 and more is
+// NOT_FINITE then, and one below 2^-25 becomes 0.
 enum class Originals : std::uint8_t { none = 0, float16 = 1, float32 = 2 };
 
 // What names a row: a number, or up to kStringBytesMax bytes, usually UTF-8, which are compared as
@@ -81,9 +84,15 @@ struct SearchOptions {
   std::optional<std::span<const std::string_view>> string_filter;
   // The same, prepared once by Reader::filter of the same index; not together with `filter`.
   Filter* compiled_filter = nullptr;
-  // Only rows with a score of at least this.
+  // Of an index that keeps originals: the so many best by their codes, k at least, are scored again
+  // by their originals, and the k best of these are found, with exact scores. 0: not, codes decide.
+  // Not given: 4 k with originals, else 0. BAD_OPTION(rerank) for more than 0 without originals.
+  std::optional<std::size_t> rerank;
+  // Only rows with a score of at least this; of exact scores where there are such.
   float min_score = -std::numeric_limits<float>::infinity();
-  // Only rows that come after this hit in result order: the next page.
+  // Only rows that come after this hit in result order: the next page. Only where codes decide,
+  // else BAD_OPTION(after): of which rows a page is the next one, exact scores of a few cannot
+  // tell. Pages of an index that keeps originals need rerank = 0, all of them.
   std::optional<Hit> after;
   // The same where ids are strings. Of a row that is gone meanwhile the place among rows of the
   // same score is not known: all of these come again. So do they where the id has no data().
@@ -122,12 +131,13 @@ struct Stats {
   std::uint64_t dead = 0;            // removed or replaced, memory not yet reused
   std::uint64_t sequence = 0;
   std::uint64_t segment_bytes = 0;   // sign planes, codes, factors, ids
+  std::uint64_t original_bytes = 0;  // rows as they were given
   std::uint64_t id_table_bytes = 0;
   std::uint64_t version_bytes = 0;   // directories, live bits, tails of the current version
   std::uint64_t retired_bytes = 0;   // waiting for a reader to move on
   std::uint64_t shared_bytes = 0;    // slots, rings, rotation, codebook
   std::uint64_t string_bytes = 0;    // ids that are strings, those of dead rows included
-  std::uint64_t total_bytes = 0;     // the sum of the six above
+  std::uint64_t total_bytes = 0;     // the sum of the seven above
   // Of a mapped file: rows that are searched where they lie, and are not part of total_bytes.
   std::uint64_t mapped_bytes = 0;
   std::uint32_t segments = 0;

@@ -57,6 +57,16 @@ typedef enum vicinal_message_kind {
   VICINAL_COMPACT = 5
 } vicinal_message_kind;
 
+/* Rows that an index keeps as they were given: for exact scores, and for vicinal_reader_get. */
+typedef enum vicinal_originals {
+  VICINAL_NO_ORIGINALS = 0,
+  VICINAL_FLOAT16_ORIGINALS = 1, /* rounded; magnitudes of 65520 and more are NOT_FINITE */
+  VICINAL_FLOAT32_ORIGINALS = 2
+} vicinal_originals;
+
+/* For vicinal_search_options: 4 k where the index keeps originals, else 0. */
+#define VICINAL_RERANK_DEFAULT UINT64_MAX
+
 /* What names a row, chosen once for an index. Functions and fields of the other kind are BAD_ID. */
 typedef enum vicinal_id_kind {
   VICINAL_NUMBER_IDS = 0,
@@ -85,7 +95,7 @@ typedef struct vicinal_index_options {
   uint32_t dim;                /* 1..16384 */
   uint32_t metric;             /* vicinal_metric */
   uint32_t bits;               /* 1, 2, 3, 4, 8 */
-  uint32_t originals;          /* 0: none */
+  uint32_t originals;          /* vicinal_originals */
   uint32_t id_kind;            /* vicinal_id_kind */
   uint64_t seed;
   uint64_t memory_bytes_max;   /* 0: no limit */
@@ -107,6 +117,9 @@ typedef struct vicinal_search_options {
   vicinal_filter* filter;      /* or null; one of this index, not together with `filtered` */
   const vicinal_string* filter_strings;  /* strings: in place of filter_ids */
   vicinal_string after_string;           /* strings: in place of after_id */
+  /* So many of the best by their codes, k at least, are ranked by exact scores of their originals;
+   * 0: codes decide. BAD_OPTION for more than 0 without originals, or together with has_after. */
+  uint64_t rerank;                       /* VICINAL_RERANK_DEFAULT */
 } vicinal_search_options;
 
 typedef struct vicinal_open_options {
@@ -141,6 +154,8 @@ typedef struct vicinal_hits {
   uint64_t rows_scored;
   const char* text;            /* null where ids are numbers */
   const uint64_t* text_offsets;
+  uint32_t reranked;           /* 1: the scores are exact, from originals */
+  uint32_t reserved;
 } vicinal_hits;
 
 /* struct_size is the caller's sizeof: no more than that is written. Less than 8 is BAD_OPTION. */
@@ -172,6 +187,7 @@ typedef struct vicinal_stats {
   uint64_t chunks_helped;      /* parts of them that helpers did, ever */
   uint64_t leaked_bytes;       /* lost with those writers; not part of total_bytes */
   uint64_t string_bytes;       /* ids that are strings; part of total_bytes */
+  uint64_t original_bytes;     /* rows as they were given; part of total_bytes */
 } vicinal_stats;
 
 uint32_t vicinal_abi_version(void);
@@ -291,7 +307,8 @@ vicinal_status vicinal_reader_search_batch(vicinal_reader* reader, const float* 
                                            vicinal_hits* hits);
 vicinal_status vicinal_reader_has(vicinal_reader* reader, uint64_t id, int* found);
 vicinal_status vicinal_reader_has_string(vicinal_reader* reader, vicinal_string id, int* found);
-/* `vector`: dim floats; UNKNOWN_ID. */
+/* `vector`: dim floats, the row as it was given where originals are kept, else what its code stands
+ * for; UNKNOWN_ID. */
 vicinal_status vicinal_reader_get(vicinal_reader* reader, uint64_t id, float* vector,
                                   uint32_t dim);
 vicinal_status vicinal_reader_get_string(vicinal_reader* reader, vicinal_string id, float* vector,

@@ -54,7 +54,7 @@ TEST(Status, UnsupportedNamesTheOptionThatItIsAbout) {
     return Status(Code::unsupported, option).message();
   };
   const std::string what = "this build or platform cannot do it";
-  EXPECT_EQ(message(static_cast<std::uint64_t>(OptionName::originals)), "originals: " + what);
+  EXPECT_EQ(message(static_cast<std::uint64_t>(OptionName::partitions)), "partitions: " + what);
   for (const std::uint64_t none : {std::uint64_t{0}, std::uint64_t{99}, ~std::uint64_t{0}}) {
     EXPECT_EQ(message(none), what);
   }
