@@ -3,7 +3,7 @@
 // Thread safety: values; benches() may be called from any thread.
 // I1: a bench prints nothing. It returns rows; whoever called it makes a table or JSON of them.
 // I2: a bench speaks to the library through its public interface only, so that it measures what a
-//     user gets.
+//     user gets. But for page-cache, buffer-header and free-list: core/cache has none yet.
 // I3: a figure that cannot be had is absent (Kind::none), never made up.
 //
 // A new bench is one file bench_NAME.cpp and one line in benches.cpp: the command line, the JSON

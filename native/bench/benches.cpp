@@ -21,6 +21,12 @@ Options clients_defaults();
 std::vector<Row> run_clients(const Options& options);
 Options index_cache_defaults();
 std::vector<Row> run_index_cache(const Options& options);
+Options page_cache_defaults();
+std::vector<Row> run_page_cache(const Options& options);
+Options buffer_header_defaults();
+std::vector<Row> run_buffer_header(const Options& options);
+Options free_list_defaults();
+std::vector<Row> run_free_list(const Options& options);
 Options open_defaults();
 std::vector<Row> run_open(const Options& options);
 Options writes_defaults();
@@ -60,6 +66,19 @@ constexpr const char kIndexCacheNotes[] =
     "processor time of a look-up alone; search_cpu_us: of one with a search; of_nolock: searches\n"
     "against nolock's. shared_rmw: read-modify-writes of shared memory in a look-up, as written.\n"
     "check_ns: whether an index is what its file says; row-count counts the rows.";
+constexpr const char kPageCacheNotes[] =
+    "--n: looks of a pass, at 256 pages that are all in memory; other sizes mean nothing here.\n"
+    "lock-before-lookup takes the back end's lock first; lock-on-miss-refcount counts a page's\n"
+    "readers, -clone also those of the back end's handle; pin: the frame's header; ours: a\n"
+    "session's reading. ns_per_lookup: processor time; of_ours: against ours. shared_rmw:\n"
+    "read-modify-writes of shared memory in a look, as written.";
+constexpr const char kBufferHeaderNotes[] =
+    "--n: pages; --threads: clients. An operation: find the page, pin, share the lock, read ten\n"
+    "rows, unshare, unpin; ours is in a reading, which is all that a read needs; half-add is the\n"
+    "header that it has for long uses. of_ours: operations a second against ours.";
+constexpr const char kFreeListNotes[] =
+    "--n: frames. An operation drops a page and puts another in. false_full: answers that no\n"
+    "frame is free, though one is; steals: frames of another partition. of_ours: against ours.";
 constexpr const char kOpenNotes[] =
     "cache: warm, or dropped from the system's cache before. mode: mapped, as files are opened,\n"
     "or read as a whole. ms_both: open and first search; medians, but for ms_both_p99.";
@@ -88,6 +107,12 @@ std::span<const Bench> benches() noexcept {
        clients_defaults, run_clients, kClientsNotes},
       {"index-cache", "One of many open indexes by name, and a search of it, beside locks",
        index_cache_defaults, run_index_cache, kIndexCacheNotes},
+      {"page-cache", "Pages in memory, looked at by several threads, beside locks and counts",
+       page_cache_defaults, run_page_cache, kPageCacheNotes},
+      {"buffer-header", "A page that is held and locked while its rows are read, in seven ways",
+       buffer_header_defaults, run_buffer_header, kBufferHeaderNotes},
+      {"free-list", "Free frames of a table that is nearly full, in five ways", free_list_defaults,
+       run_free_list, kFreeListNotes},
       {"open", "A first answer from an index file, mapped and read", open_defaults, run_open,
        kOpenNotes},
       {"writes", "One write until it is visible: single rows, batches, removals", writes_defaults,
