@@ -5,14 +5,18 @@
 // I1: the payload is: options (40 bytes), from format version 2 on the calibration's origin (dim
 //     floats, padded to 8 bytes with zeros), then ids (u64), factors (3 floats) and packed rows of
 //     the live rows in slot order. Everything is little-endian.
+// I2: an index whose ids are strings is written as a log (log_bytes.hpp), from memory for all of
+//     it; its first page comes last, so that one that is cut short is never a valid one.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/image_saver.hpp"
+#include "engine/log_bytes.hpp"
 #include "engine/reader.hpp"
 #include "vicinal/status.hpp"
 
@@ -33,15 +37,21 @@ class ImageOut {
   // The version that the reader sees now. BUSY without a free slot, CLOSED, FULL.
   [[nodiscard]] static Result<std::unique_ptr<ImageOut>> begin(ReaderCore& reader) noexcept;
   // See ImageSaver.
-  [[nodiscard]] std::uint64_t bytes() const noexcept { return saver_.bytes(); }
+  [[nodiscard]] std::uint64_t bytes() const noexcept {
+    return saver_.has_value() ? saver_->bytes() : log_.bytes().size();
+  }
   // BAD_OPTION for less room than ImageSaver::kRoomBytesMin, CLOSED, CORRUPT.
   [[nodiscard]] Result<ImageSaver::Slice> next(std::span<std::byte> room) noexcept;
 
  private:
-  ImageOut(std::unique_ptr<ReaderCore> snapshot, ImageSaver saver) noexcept
-      : snapshot_(std::move(snapshot)), saver_(std::move(saver)) {}
+  ImageOut() = default;
+  [[nodiscard]] static Result<std::unique_ptr<ImageOut>> begin_log(ReaderCore& reader) noexcept;
+  [[nodiscard]] ImageSaver::Slice next_of_log(std::span<std::byte> room) noexcept;
+
   std::unique_ptr<ReaderCore> snapshot_;
-  ImageSaver saver_;
+  std::optional<ImageSaver> saver_;
+  GrowingFile log_;             // I2: without a saver
+  std::size_t log_written_ = 0;  // behind the first page
 };
 
 }  // namespace vicinal::engine

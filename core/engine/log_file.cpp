@@ -8,7 +8,6 @@
 #include "base/bits.hpp"
 #include "base/checksum.hpp"
 #include "engine/live_copy.hpp"
-#include "engine/reader.hpp"
 
 namespace vicinal::engine {
 
@@ -239,17 +238,10 @@ Status save_locked(platform::FileSystem& files, const char* path, const Core& co
 }  // namespace
 
 Status save_log_file(platform::FileSystem& files, const char* path, ReaderCore& reader) noexcept {
-  const ReaderCore::Entry entry(reader);
-  if (!entry.status().ok()) return entry.status();
-  Core& core = reader.core();
-  const Version* version = &entry.version();
-  // No string but those of live rows, and no ordinal left out.
-  const bool tidy = !version->strings.any() || version->strings.end == version->live_rows + 1;
-  if (version->dead_rows == 0 && tidy) return save_locked(files, path, core, *version);
-  const auto copy = copy_live_rows(core, *version);
-  if (!copy.ok()) return copy.status();
-  version = static_cast<const Version*>((*copy)->root().newest());
-  return save_locked(files, path, **copy, *version);
+  if (const Status kind = check_kind(reader.core().options()); !kind.ok()) return kind;
+  return with_live_rows(reader, [&](const Core& core, const Version& version) {
+    return save_locked(files, path, core, version);
+  });
 }
 
 Status MemoryFile::read_at(std::uint64_t offset, std::span<std::byte> bytes) noexcept {

@@ -13,8 +13,6 @@ static_assert(storage::kFileOrdinalsMax == kStringsMax);
 // A list of no more is put behind the newest strings.
 constexpr std::size_t kPutBytesMax = 4096;
 
-[[nodiscard]] Status corrupt() noexcept { return Status(Code::corrupt); }
-
 }  // namespace
 
 Status Replay::add_strings(const storage::StringsView& list, std::uint64_t known_end) noexcept {
@@ -22,7 +20,7 @@ Status Replay::add_strings(const storage::StringsView& list, std::uint64_t known
   std::uint32_t from = 0;
   while (from < list.size() && list.ordinal(from) < known_end) ++from;
   if (from == list.size()) return {};
-  if (list.ordinal(from) < next().strings.end) return corrupt();
+  if (list.ordinal(from) < next().strings.end) return Status(Code::corrupt);
   std::size_t text_bytes = 0;
   for (std::uint32_t i = from; i < list.size(); ++i) text_bytes += list.text(i).size();
   builder_.changed_ = true;
@@ -36,7 +34,7 @@ Status Replay::add_strings(const storage::StringsView& list, std::uint64_t known
 Status Replay::put_strings(const storage::StringsView& list, std::uint32_t from) noexcept {
   for (std::uint32_t i = from; i < list.size(); ++i) {
     const StringKey key = StringKey::of(list.text(i));
-    if (list.ordinal(i) + 1 >= kStringsMax) return corrupt();
+    if (list.ordinal(i) + 1 >= kStringsMax) return Status(Code::corrupt);
     if (!builder_.reserve_string(key.text.size())) return builder_.full_status();
     (void)builder_.put_string(key);
   }
@@ -76,7 +74,7 @@ Status Replay::add_chunk(const storage::StringsView& list, std::uint32_t from,
 
 Status Replay::end_strings(std::uint64_t end) noexcept {
   Strings& strings = next().strings;
-  if (end < strings.end || end > kStringsMax) return corrupt();
+  if (end < strings.end || end > kStringsMax) return Status(Code::corrupt);
   if (end == strings.end) return {};
   // What a chunk that takes strings has would go as far as the end.
   if (strings.directory->open && !close_chunk(strings.directory->count)) {
@@ -103,7 +101,8 @@ Status Replay::check_handles(std::uint32_t number, std::uint32_t from,
   if (!version.strings.any() || view == nullptr) return {};
   for (std::uint32_t row = from; row < to; ++row) {
     if (!view->is_live(row)) continue;
-    if (version.strings.find(Handle{view->segment->ids()[row]}).chunk == nullptr) return corrupt();
+    const Handle handle{view->segment->ids()[row]};
+    if (version.strings.find(handle).chunk == nullptr) return Status(Code::corrupt);
   }
   return {};
 }

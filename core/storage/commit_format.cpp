@@ -9,7 +9,6 @@ namespace {
 constexpr std::uint32_t kHasOrigin = 1;
 constexpr std::uint32_t kIsDirectory = 2;
 constexpr std::uint32_t kHasStrings = 4;
-constexpr std::size_t kListAlignment = 8;
 constexpr std::uint32_t kSlotRowBits = 15;
 static_assert(std::uint32_t{1} << kSlotRowBits == kFileSegmentRowsMax);
 static_assert(kFileSegmentsMax == std::uint32_t{1} << (32 - kSlotRowBits));

@@ -7,8 +7,6 @@
 namespace vicinal::storage {
 namespace {
 
-constexpr std::size_t kListAlignment = 8;
-
 struct ListHead {
   std::uint64_t first;
   std::uint32_t count;

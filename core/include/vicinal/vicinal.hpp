@@ -423,8 +423,8 @@ class Index {
   // Writes the live rows of the newest version to a file, atomically: the old file or the new one.
   // Equal indexes make equal files. It can be mapped, and written on by whoever opens it. Onto the
   // file that this index was opened from and writes to: as `flush`. BUSY(process) where somebody
-  // else writes to that file. IO, CLOSED, FULL, CORRUPT. Bytes are UNSUPPORTED(ids) where ids are
-  // strings.
+  // else writes to that file. IO, CLOSED, FULL, CORRUPT; UNSUPPORTED(originals), here and below.
+  // `to_bytes`: those of an image, or, where ids are strings, of a file that `save` writes.
   Status save(const std::string& path) const;
   [[nodiscard]] Result<std::vector<std::byte>> to_bytes() const;
   // The figures of the newest version; all zero when they cannot be had: `try_stats` says why.
