@@ -46,9 +46,7 @@ Result<Reader&> SessionCore::get(std::string_view path) noexcept {
   Reader& reader = got.reader->reader;
   if (--record->hits_left == 0) {
     record->hits_left = kHitsPerLook;
-    const std::uint64_t sequence = reader.sequence();
-    if (sequence != record->sequence) cache_->look_at(*got.entry);
-    record->sequence = sequence;
+    look(*record);
   }
   return reader;
 }
@@ -66,7 +64,14 @@ Result<Reader&> SessionCore::get_slowly(const CacheKey& key) noexcept {
     mark_.clear();
     return kept;
   }
+  look(*find(key));
   return got->reader->reader;
+}
+
+void SessionCore::look(Record& record) noexcept {
+  const std::uint64_t sequence = record.got.reader->reader.sequence();
+  if (sequence == record.got.sequence && !cache_->has_dropped()) return;
+  if (cache_->look_at(*record.got.entry)) record.got.sequence = sequence;
 }
 
 Status SessionCore::reserve() noexcept {
@@ -109,7 +114,6 @@ Status SessionCore::keep(const CacheKey& key, const CacheCore::Got& got) noexcep
   }
   record->got = got;
   record->hits_left = kHitsPerLook;
-  record->sequence = got.reader->reader.sequence();
   return {};
 }
 

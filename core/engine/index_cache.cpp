@@ -27,6 +27,10 @@ void destroy_chain(std::unique_ptr<CachedReader> first) noexcept {
   while (first != nullptr) first = std::move(first->next);
 }
 
+[[nodiscard]] std::uint64_t bytes_of(const Stats& stats) noexcept {
+  return stats.total_bytes + stats.mapped_bytes;
+}
+
 struct Chain {
   std::unique_ptr<CachedReader> first;
   ~Chain() { destroy_chain(std::move(first)); }
@@ -137,7 +141,7 @@ CacheEntry* CacheCore::begin_entry(const CacheKey& key) noexcept {
   entry->path = std::move(path);
   entry->path_bytes = key.path.size();
   entry->bytes = 0;
-  entry->used.store(1, sync::relaxed);
+  entry->used.store(0, sync::relaxed);  // what is asked for once goes before what is used again
   return entry;
 }
 
@@ -161,24 +165,22 @@ void CacheCore::await(CacheEntry& entry) noexcept {
   --entry.waiting;
 }
 
-Status CacheCore::settle(CacheEntry& entry, Result<Index> opened, Leavings& leavings) noexcept {
+Status CacheCore::settle(CacheEntry& entry, Result<Index> opened, const Result<Stats>& stats,
+                         Leavings& leavings) noexcept {
   VICINAL_ASSERT(entry.state == State::opening);
   Status status = opened.status();
   if (opened.ok()) {
     ++counts_.opens;
     entry.index.emplace(std::move(opened).value());
-    const auto stats = entry.index->try_stats();
     status = stats.status();
-    if (stats.ok()) {
-      entry.bytes = stats->total_bytes + stats->mapped_bytes;
-      const bool fits = make_room(entry.bytes, leavings);
-      if (!fits) status = Status(Code::full, bytes_ + entry.bytes, options_.bytes_max);
-    }
+  }
+  if (status.ok() && !make_room(bytes_of(*stats), leavings)) {
+    status = Status(Code::full, bytes_ + bytes_of(*stats), options_.bytes_max);
   }
   opened_.ring();
   if (status.ok()) {
     entry.state = State::open;
-    bytes_ += entry.bytes;
+    count(entry, *stats);
     ++counts_.indexes;
     return status;
   }
@@ -202,15 +204,13 @@ Result<CacheCore::Got> CacheCore::give(SessionCore& session, CacheEntry& entry) 
     entry.readers = std::move(made);
     reader = entry.readers.get();
   }
-  entry.used.store(1, sync::relaxed);
   session.mark_.set_locked(entry.usable);
-  return Got{&entry, entry.usable.number(), reader};
+  return Got{&entry, entry.usable.number(), reader, entry.sequence};
 }
 
 Result<CacheCore::Got> CacheCore::get(SessionCore& session, const CacheKey& key) noexcept {
   Leavings leavings(*this);
   const sync::Lock::Held held(lock_);
-  sweep_dropped(leavings);
   for (;;) {
     CacheEntry* entry = find(key);
     if (entry == nullptr) {
@@ -218,11 +218,14 @@ Result<CacheCore::Got> CacheCore::get(SessionCore& session, const CacheKey& key)
       if (entry == nullptr) return Status(Code::full, sizeof(CacheEntry) + key.path.size());
       lock_.give_back();
       auto opened = open(*entry);
+      const auto stats = opened.ok() ? opened->try_stats() : Result<Stats>(opened.status());
       lock_.take();
-      (void)settle(*entry, std::move(opened), leavings);
-    } else if (entry->state == State::opening) {
-      await(*entry);
+      (void)settle(*entry, std::move(opened), stats, leavings);
+    } else {
+      entry->used.store(1, sync::relaxed);
+      if (entry->state == State::opening) await(*entry);
     }
+    sweep_dropped(leavings);
     if (entry->state == State::open) return give(session, *entry);
     if (entry->state != State::failed) continue;  // dropped meanwhile
     const Status error = entry->error;
@@ -231,13 +234,25 @@ Result<CacheCore::Got> CacheCore::get(SessionCore& session, const CacheKey& key)
   }
 }
 
+std::uint64_t CacheCore::idle_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const CacheEntry* entry = entries_; entry != nullptr; entry = entry->next) {
+    if (entry->state != State::open || entry->waiting != 0) continue;
+    if (entry->usable.is_used([this](auto visit) { return any_mark(visit); })) continue;
+    bytes += entry->bytes;
+  }
+  return bytes;
+}
+
 bool CacheCore::make_room(std::uint64_t more, Leavings& leavings) noexcept {
+  const auto fits = [&](std::uint64_t bytes) {
+    return bytes <= options_.bytes_max && more <= options_.bytes_max - bytes;
+  };
+  if (fits(bytes_)) return true;
+  if (more != 0 && !fits(bytes_ - idle_bytes())) return false;
   std::uint64_t steps = 2;  // each entry's use is forgotten once, and then it goes
   for (CacheEntry* entry = entries_; entry != nullptr; entry = entry->next) steps += 2;
-  const auto fits = [&] {
-    return bytes_ <= options_.bytes_max && more <= options_.bytes_max - bytes_;
-  };
-  for (; steps > 0 && !fits(); --steps) {
+  for (; steps > 0 && !fits(bytes_); --steps) {
     hand_ = hand_ == nullptr || hand_->next == nullptr ? entries_ : hand_->next;
     if (hand_ == nullptr) break;
     CacheEntry& entry = *hand_;
@@ -252,35 +267,35 @@ bool CacheCore::make_room(std::uint64_t more, Leavings& leavings) noexcept {
     bytes_ -= entry.bytes;
     leavings.add(entry);
   }
-  return fits();
+  return fits(bytes_);
 }
 
 void CacheCore::sweep_dropped(Leavings& leavings) noexcept {
-  if (dropped_ == 0) return;
+  if (!has_dropped()) return;
   for (CacheEntry* entry = entries_; entry != nullptr; entry = entry->next) {
     if (entry->state != State::dropped || entry->waiting != 0) continue;
     if (entry->usable.is_used([this](auto visit) { return any_mark(visit); })) continue;
-    --dropped_;
+    dropped_.store(dropped_.load(sync::relaxed) - 1, sync::relaxed);
+    bytes_ -= entry->bytes;
     leavings.add(*entry);
   }
 }
 
-void CacheCore::measure(CacheEntry& entry) noexcept {
-  const auto stats = entry.index->try_stats();
-  if (!stats.ok()) return;  // no slot is free: it counts for what it was
-  bytes_ -= entry.bytes;
-  entry.bytes = stats->total_bytes + stats->mapped_bytes;
-  bytes_ += entry.bytes;
+void CacheCore::count(CacheEntry& entry, const Stats& stats) noexcept {
+  bytes_ += bytes_of(stats) - entry.bytes;
+  entry.bytes = bytes_of(stats);
+  entry.sequence = stats.sequence;
 }
 
-void CacheCore::look_at(CacheEntry& entry) noexcept {
+bool CacheCore::look_at(CacheEntry& entry) noexcept {
+  const auto stats = entry.index->try_stats();  // no slot is free: it counts for what it was
   Leavings leavings(*this);
-  if (!lock_.try_take()) return;
-  if (entry.state == State::open) {
-    measure(entry);
-    (void)make_room(0, leavings);
-  }
+  if (!lock_.try_take()) return false;
+  if (stats.ok() && entry.state == State::open) count(entry, *stats);
+  sweep_dropped(leavings);
+  (void)make_room(0, leavings);
   lock_.give_back();
+  return true;
 }
 
 bool CacheCore::drop(const CacheKey& key) noexcept {
@@ -291,21 +306,28 @@ bool CacheCore::drop(const CacheKey& key) noexcept {
     await(*entry);
     if (entry->state == State::failed && entry->waiting == 0) leavings.add(*entry);
   }
-  if (entry == nullptr || entry->state != State::open) return false;
-  entry->usable.forbid();
-  entry->state = State::dropped;
-  ++dropped_;
-  --counts_.indexes;
-  bytes_ -= entry->bytes;
+  const bool found = entry != nullptr && entry->state == State::open;
+  if (found) {
+    entry->usable.forbid();
+    entry->state = State::dropped;
+    dropped_.store(dropped_.load(sync::relaxed) + 1, sync::relaxed);
+    --counts_.indexes;
+  }
   sweep_dropped(leavings);
-  return true;
+  return found;
 }
 
 void CacheCore::trim() noexcept {
   Leavings leavings(*this);
   const sync::Lock::Held held(lock_);
   for (CacheEntry* entry = entries_; entry != nullptr; entry = entry->next) {
-    if (entry->state == State::open) measure(*entry);
+    if (entry->state != State::open) continue;
+    ++entry->waiting;
+    lock_.give_back();
+    const auto stats = entry->index->try_stats();
+    lock_.take();
+    --entry->waiting;
+    if (stats.ok()) count(*entry, *stats);
   }
   sweep_dropped(leavings);
   (void)make_room(0, leavings);

@@ -6,15 +6,16 @@
 // A session has a table of its own: path, entry of the cache, the number that the entry had, and a
 // reader of the entry's index. While the number is the same the reader is there, and while the
 // session's mark is on the entry nobody ends it (sync/use_mark.hpp): that is a hit. Everything else
-// goes under the lock, which is never held while a file is opened or closed, or anybody waits.
+// goes under the lock, which is never held while a file is opened, read or closed, or anybody
+// waits: an entry that is `waiting` for one of these stays what it is.
 //
 // I1: an entry's memory is the cache's until its end, and its readers' memory the entry's.
 // I2: one thread opens a file; the others that want it wait, and share the outcome. An entry that
 //     failed is gone when the last of them has seen why.
 // I3: the sum of what open entries count for is at most the budget, but for those that grew while
-//     sessions had marks on them.
-// I4: an entry that was dropped under a session's mark is found by nobody, and ended by the first
-//     holder of the lock who sees that no mark is on it.
+//     sessions had marks on them. Nothing is ended for what has no room even so.
+// I4: an entry that was dropped under a session's mark is found by nobody, counts as before, and is
+//     ended by a session that looks for it: at its next miss, or its next 64th hit.
 #pragma once
 
 #include <cstddef>
@@ -64,11 +65,12 @@ struct CacheEntry {
   // Under the lock.
   State state = State::free;
   Status error;               // of one that failed
-  std::uint32_t waiting = 0;  // for the opening
+  std::uint32_t waiting = 0;  // threads that come back to it
   std::uint64_t hash = 0;
   std::size_t path_bytes = 0;
   std::unique_ptr<char[]> path;  // ends with a 0
   std::uint64_t bytes = 0;
+  std::uint64_t sequence = 0;  // that has so many
   std::optional<Index> index;
   std::unique_ptr<CachedReader> readers;
   CacheEntry* next = nullptr;  // of all entries
@@ -98,12 +100,14 @@ class CacheCore {
     CacheEntry* entry = nullptr;
     std::uint64_t number = 0;
     CachedReader* reader = nullptr;
+    std::uint64_t sequence = 0;  // when it was measured
   };
   // Of a session whose mark is on nothing.
   [[nodiscard]] Result<Got> get(SessionCore& session, const CacheKey& key) noexcept;
-  // By a session whose mark is on the entry: it may have grown. Nothing while another thread has
-  // the lock.
-  void look_at(CacheEntry& entry) noexcept;
+  // By a session whose mark is on the entry: it may have grown, and others may wait to be ended.
+  // False: another thread has the lock, and nothing was done.
+  bool look_at(CacheEntry& entry) noexcept;
+  [[nodiscard]] bool has_dropped() const noexcept { return dropped_.load(sync::relaxed) != 0; }
   bool drop(const CacheKey& key) noexcept;
   void trim() noexcept;
   [[nodiscard]] CacheStats stats() noexcept;
@@ -128,12 +132,16 @@ class CacheCore {
   // A free one for this key, in the state `opening`; null without memory.
   [[nodiscard]] CacheEntry* begin_entry(const CacheKey& key) noexcept;
   // I2. FULL where there is no room.
-  Status settle(CacheEntry& entry, Result<Index> opened, Leavings& leavings) noexcept;
+  Status settle(CacheEntry& entry, Result<Index> opened, const Result<Stats>& stats,
+                Leavings& leavings) noexcept;
   [[nodiscard]] Result<Got> give(SessionCore& session, CacheEntry& entry) noexcept;
-  // Evicts until `more` bytes fit, as far as possible. Whether they do.
+  // Evicts until `more` bytes fit, or nothing where they cannot; of what is open (`more` 0) as much
+  // as can be. Whether they do.
   bool make_room(std::uint64_t more, Leavings& leavings) noexcept;
+  // Bytes of what could go now.
+  [[nodiscard]] std::uint64_t idle_bytes() const noexcept;
   void sweep_dropped(Leavings& leavings) noexcept;
-  void measure(CacheEntry& entry) noexcept;
+  void count(CacheEntry& entry, const Stats& stats) noexcept;
   template <class Visit>
   [[nodiscard]] bool any_mark(Visit visit) const noexcept;
   // Waits for the end of an opening, without the lock meanwhile; the entry stays what it is.
@@ -149,7 +157,7 @@ class CacheCore {
   CacheEntry* hand_ = nullptr;  // of the clock; null: at the first
   SessionCore* sessions_ = nullptr;
   std::uint64_t bytes_ = 0;
-  std::uint32_t dropped_ = 0;  // entries in that state
+  sync::Atomic<std::uint32_t> dropped_;  // entries in that state
   CacheStats counts_;          // of sessions that are over, and what is counted here
 };
 
@@ -174,11 +182,12 @@ class SessionCore {
     std::unique_ptr<char[]> path;  // null: none
     CacheCore::Got got;
     std::uint32_t hits_left = 0;  // until the next look
-    std::uint64_t sequence = 0;   // at the last one
   };
 
   [[nodiscard]] Record* find(const CacheKey& key) const noexcept;
   [[nodiscard]] Result<Reader&> get_slowly(const CacheKey& key) noexcept;
+  // Of the record that the mark is on: whether there is something to be told to the cache.
+  void look(Record& record) noexcept;
   // Room for one more, without records of entries that are gone. FULL.
   Status reserve() noexcept;
   Status keep(const CacheKey& key, const CacheCore::Got& got) noexcept;

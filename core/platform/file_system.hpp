@@ -86,7 +86,7 @@ class FileSystem {
   // The name of an existing file, whatever folder the process is in later. IO, FULL.
   [[nodiscard]] virtual Result<std::unique_ptr<char[]>> full_name(const char* path) noexcept = 0;
   // A new file beside `path`, open for writing, with the permissions of the one it will replace. An
-  // older one that nobody has written to for an hour, a dead process's, is removed.
+  // older one of a process that is not there, and that nobody has written to for an hour, goes.
   [[nodiscard]] virtual Result<TemporaryFile> create_beside(const char* path) noexcept = 0;
   // Gives the temporary file, which was synced, its name, in place of what has it, and flushes the
   // directory. On an error the temporary file is gone, and the name is what it was, or new but not

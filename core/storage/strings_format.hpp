@@ -20,6 +20,8 @@
 
 namespace vicinal::storage {
 
+// What follows each list of a body is zeros up to a multiple of this.
+inline constexpr std::size_t kListAlignment = 8;
 inline constexpr std::uint32_t kFileStringsMax = 8192;
 inline constexpr std::uint32_t kFileTextBytesMax = std::uint32_t{256} << 10;
 // Above each ordinal; segment/ asserts that it is its own.

@@ -52,22 +52,35 @@ struct Setting {
   std::chrono::nanoseconds slice;
 };
 
-// Calls call(i) until the slice is over, in blocks so that the clock costs nothing. How often.
+// What a thread has done in a slice.
+struct Work {
+  std::uint64_t calls = 0;
+  double seconds = 0;
+  double cpu_us = 0;
+
+  [[nodiscard]] double cpu_ns() const { return cpu_us * 1000 / static_cast<double>(calls); }
+};
+
+// Calls call(i) until the slice is over, in blocks so that the clock costs nothing.
 template <class Call>
-std::uint64_t repeat(std::chrono::nanoseconds slice, std::uint64_t block, Call call) {
-  const Clock::time_point end = Clock::now() + slice;
-  std::uint64_t done = 0;
-  do {
-    for (std::uint64_t i = 0; i < block; ++i) call(done + i);
-    done += block;
-  } while (Clock::now() < end);
-  return done;
+Work repeat(std::chrono::nanoseconds slice, std::uint64_t block, Call call) {
+  Work work;
+  const Duration took = timed([&] {
+    const Clock::time_point end = Clock::now() + slice;
+    do {
+      for (std::uint64_t i = 0; i < block; ++i) call(work.calls + i);
+      work.calls += block;
+    } while (Clock::now() < end);
+  });
+  work.seconds = took.wall_us / 1e6;
+  work.cpu_us = took.cpu_us;
+  return work;
 }
 
 // What one thread does; `together` is passed when all are ready for the next thing.
 template <class Part, class Barrier>
 void ask(Part part, const Setting& setting, std::size_t thread, Barrier& together,
-         std::array<std::uint64_t, 2>& calls, std::array<double, 2>& cpu_us) {
+         std::array<Work, 2>& work) {
   std::mt19937_64 random(thread + 1);
   std::vector<std::uint32_t> order(kOrder);
   for (std::uint32_t& one : order) one = static_cast<std::uint32_t>(random() % kIndexes);
@@ -79,16 +92,12 @@ void ask(Part part, const Setting& setting, std::size_t thread, Barrier& togethe
     found += cli::require(kSubject, get(i).search(setting.data.query_range(0, 1))).size();
   }
   together.arrive_and_wait();
-  const double started = thread_cpu_us();
-  calls[0] = repeat(setting.slice, 256, [&](std::uint64_t i) { found += get(i).status().ok(); });
-  cpu_us[0] = thread_cpu_us() - started;
+  work[0] = repeat(setting.slice, 256, [&](std::uint64_t i) { found += get(i).status().ok(); });
   together.arrive_and_wait();
-  const double again = thread_cpu_us();
-  calls[1] = repeat(setting.slice, 1, [&](std::uint64_t i) {
+  work[1] = repeat(setting.slice, 1, [&](std::uint64_t i) {
     const auto query = setting.data.query_range(i % setting.data.query_count(), 1);
     found += cli::require(kSubject, get(i).search(query, setting.search)).size();
   });
-  cpu_us[1] = thread_cpu_us() - again;
   if (found == 0) throw cli::Failure(Code::corrupt, "nothing was found");
 }
 
@@ -96,23 +105,22 @@ template <class Cache>
 void run_slice(Contender& one, const Setting& setting) {
   Cache cache(setting.paths, one.threads);
   std::barrier together(static_cast<std::ptrdiff_t>(one.threads));
-  std::vector<std::array<std::uint64_t, 2>> calls(one.threads);
-  std::vector<std::array<double, 2>> cpu_us(one.threads);
+  std::vector<std::array<Work, 2>> work(one.threads);
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < one.threads; ++i) {
-    threads.emplace_back([&, i] { ask(cache.at(i), setting, i, together, calls[i], cpu_us[i]); });
+    threads.emplace_back([&, i] { ask(cache.at(i), setting, i, together, work[i]); });
   }
   for (std::thread& thread : threads) thread.join();
-  const double seconds = std::chrono::duration<double>(setting.slice).count();
-  for (const int what : {0, 1}) {
-    double done = 0, cpu = 0;
-    for (std::size_t i = 0; i < one.threads; ++i) {
-      done += static_cast<double>(calls[i][what]);
-      cpu += cpu_us[i][what];
+  for (const std::size_t what : {std::size_t{0}, std::size_t{1}}) {
+    double per_s = 0, calls = 0, cpu_us = 0;
+    for (const std::array<Work, 2>& each : work) {
+      per_s += static_cast<double>(each[what].calls) / each[what].seconds;
+      calls += static_cast<double>(each[what].calls);
+      cpu_us += each[what].cpu_us;
     }
     Figures& figures = what == 0 ? one.lookups : one.searches;
-    figures.per_s.push_back(done / seconds);
-    figures.cpu_ns.push_back(cpu * 1000 / done);
+    figures.per_s.push_back(per_s);
+    figures.cpu_ns.push_back(cpu_us * 1000 / calls);
   }
 }
 
@@ -212,18 +220,14 @@ void measure_checks(const Options& options, std::vector<Row>& rows) {
         static_cast<std::int64_t>(options.seconds * 1e9 / kSlices));
     std::vector<double> check_ns, count_ns;
     for (std::size_t i = 0; i < kSlices; ++i) {
-      std::uint64_t seen = 0, calls = 0;
-      const Duration checks = timed([&] {
-        calls = repeat(slice, 256, [&](std::uint64_t) { seen += ours.get(path).sequence(); });
-      });
-      check_ns.push_back(checks.cpu_us * 1000 / static_cast<double>(calls));
-      const Duration counts = timed([&] {
-        calls = repeat(slice, 1, [&](std::uint64_t turn) {
-          const std::uint64_t removed = turn == ~std::uint64_t{0} ? 1 : 0;
-          seen += static_cast<std::uint64_t>(std::count(words.begin(), words.end(), removed));
-        });
-      });
-      count_ns.push_back(counts.cpu_us * 1000 / static_cast<double>(calls));
+      std::uint64_t seen = 0;
+      check_ns.push_back(repeat(slice, 256, [&](std::uint64_t) {
+        seen += ours.get(path).sequence();
+      }).cpu_ns());
+      count_ns.push_back(repeat(slice, 1, [&](std::uint64_t turn) {
+        const std::uint64_t removed = turn == ~std::uint64_t{0} ? 1 : 0;
+        seen += static_cast<std::uint64_t>(std::count(words.begin(), words.end(), removed));
+      }).cpu_ns());
       if (seen == 0) throw cli::Failure(Code::corrupt, "nothing was counted");
     }
     rows.push_back(check_row(n, "ours", median(check_ns)));

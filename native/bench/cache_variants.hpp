@@ -2,8 +2,8 @@
 // is a thread's own part, `get(name)` of it a reader that is valid until the thread's next `get`.
 //
 // Thread safety: a part belongs to one thread; parts of the same variant may be used at once.
-// I1: all have the same indexes open, and a reader for each thread and index. They differ in what a
-//     look-up does, nothing else.
+// I1: all have the same indexes open, and a reader for each thread and index, which the thread
+//     makes. They differ in what a look-up does, nothing else.
 // I2: shared_rmw is how many read-modify-writes of memory that threads share a look-up does: a lock
 //     and its release are one each, so are the copy and the end of a shared pointer.
 #pragma once
@@ -31,8 +31,8 @@ namespace vicinal::bench {
 // What the rivals' tables lead to.
 struct OpenIndex {
   Index index;
-  std::vector<Reader> readers;  // a thread each
-  std::uint64_t last_use = 0;   // of the clock of those who keep one
+  std::vector<std::unique_ptr<Reader>> readers;  // a thread each
+  alignas(128) std::uint64_t last_use = 0;       // of the clock of those who keep one
 };
 using Shared = std::shared_ptr<OpenIndex>;
 
@@ -50,8 +50,16 @@ using ByPath = std::unordered_map<std::string, Value, PathHash, std::equal_to<>>
   options.read_only = true;
   auto open = std::make_shared<OpenIndex>(
       OpenIndex{cli::require(path, Index::open(path, options)), {}});
-  for (std::size_t i = 0; i < threads; ++i) open->readers.push_back(open_reader(open->index));
+  open->readers.resize(threads);
   return open;
+}
+
+// By the thread itself.
+template <class Map>
+void open_readers(Map& map, std::size_t thread) {
+  for (auto& [path, open] : map) {
+    open->readers[thread] = std::make_unique<Reader>(open_reader(open->index));
+  }
 }
 
 // A map behind one lock, and a count of uses behind another.
@@ -65,7 +73,9 @@ class MutexCache {
   }
   class Part {
    public:
-    Part(MutexCache& cache, std::size_t thread) : cache_(cache), thread_(thread) {}
+    Part(MutexCache& cache, std::size_t thread) : cache_(cache), thread_(thread) {
+      open_readers(cache.map_, thread);
+    }
     Reader& get(std::string_view path) {
       Shared found;
       {
@@ -77,7 +87,7 @@ class MutexCache {
         found->last_use = ++cache_.clock_;
       }
       last_ = std::move(found);
-      return last_->readers[thread_];
+      return *last_->readers[thread_];
     }
 
    private:
@@ -107,7 +117,9 @@ class ShardedCache {
   }
   class Part {
    public:
-    Part(ShardedCache& cache, std::size_t thread) : cache_(cache), thread_(thread) {}
+    Part(ShardedCache& cache, std::size_t thread) : cache_(cache), thread_(thread) {
+      for (Shard& shard : cache.shards_) open_readers(shard.map, thread);
+    }
     Reader& get(std::string_view path) {
       Shard& shard = cache_.shard_of(path);
       Shared found;
@@ -117,7 +129,7 @@ class ShardedCache {
         found->last_use = ++shard.clock;
       }
       last_ = std::move(found);
-      return last_->readers[thread_];
+      return *last_->readers[thread_];
     }
 
    private:
@@ -150,7 +162,9 @@ class RwlockCache {
   }
   class Part {
    public:
-    Part(RwlockCache& cache, std::size_t thread) : cache_(cache), thread_(thread) {}
+    Part(RwlockCache& cache, std::size_t thread) : cache_(cache), thread_(thread) {
+      open_readers(cache.map_, thread);
+    }
     Reader& get(std::string_view path) {
       Shared found;
       {
@@ -158,7 +172,7 @@ class RwlockCache {
         found = cache_.map_.find(path)->second;
       }
       last_ = std::move(found);
-      return last_->readers[thread_];
+      return *last_->readers[thread_];
     }
 
    private:
@@ -185,7 +199,8 @@ class NolockCache {
   class Part {
    public:
     Part(NolockCache& cache, std::size_t thread) {
-      for (auto& [path, open] : cache.open_) readers_.emplace(path, &open->readers[thread]);
+      open_readers(cache.open_, thread);
+      for (auto& [path, open] : cache.open_) readers_.emplace(path, open->readers[thread].get());
     }
     Reader& get(std::string_view path) { return *readers_.find(path)->second; }
 

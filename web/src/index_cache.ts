@@ -1,25 +1,30 @@
 // Many index files behind one budget: opened when they are first asked for, closed by a clock when
 // others need the room.
 //
-// I1: an entry with pins is not closed: a session has it in hand, or somebody waits for its
-//     opening. Whoever waits pins before the wait, so that it is there afterwards.
+// I1: an entry with pins is not closed, but by `close`: a session has it in hand, or somebody waits
+//     for its opening. Whoever waits pins before the wait, so that it is there afterwards.
 // I2: the bytes of open entries are at most the budget, but for those that grew while they were
-//     pinned.
+//     pinned. None is closed for what has no room even so.
 // I3: a file that cannot be opened is forgotten when those who waited for it know why.
 // I4: what is closed counts no more; its memory is there once `#closing` is settled.
+// I5: users get a LentReader: nobody but the cache can close an index.
 import { kAsyncDispose, kDispose } from './dispose.js';
 import { VicinalError, abortable, closedError, throwIfAborted } from './errors.js';
 import { badOption, checkOpenOptions, checkSignal } from './index_options.js';
+import { LentReader } from './read/lent_reader.js';
 import type { CacheOptions, CacheStats, CachedReader } from './types.js';
 import { VectorIndex } from './vector_index.js';
 
 /** So many hits, and it is looked at whether the index has grown. */
 const kHitsPerLook = 64;
+/** A file that memory has no room for is opened so often: alone in the end. */
+const kOpeningsMax = 3;
 
 interface Entry {
   readonly key: string;
   /** Once it is open. */
   index: VectorIndex | undefined;
+  lent: LentReader | undefined;
   opening: Promise<void> | undefined;
   pins: number;
   /** Since the clock's hand was here. */
@@ -34,9 +39,10 @@ interface Entry {
 /**
  * Indexes in files, by name, of which as many are open as a number of bytes allows.
  *
- * Each is opened with `readOnly` where a path is the place of an index, and follows whoever writes
- * there. A file that several ask for is opened once. When an index has no room, those go that were
- * not used since the clock's hand came by last, but never one that a session has in hand.
+ * Each is opened with `readOnly`. With threads it follows whoever writes to its file, by a worker
+ * of its own; without them it stays what it was when it was opened, until `drop`. A file that
+ * several ask for is opened once. When an index has no room, those go that were not used again
+ * since the clock's hand came by, but never one that a session has in hand.
  *
  * Thread safety: belongs to the realm that made it; other workers have caches of their own.
  */
@@ -49,20 +55,25 @@ export class IndexCache implements AsyncDisposable {
   #hand = 0;
   #bytes = 0;
   readonly #closing = new Set<Promise<void>>();
+  readonly #openings = new Set<Promise<void>>();
   readonly #sessions = new Set<CacheSession>();
   readonly #counts = { hits: 0, misses: 0, opens: 0, failures: 0, evictions: 0 };
   #closed: Promise<void> | undefined;
 
   /**
    * Opens nothing.
-   * @param maxBytes what all open indexes may hold together, above 0.
+   * @param maxBytes what all open indexes may hold together, at least 1. One that is being opened
+   *   is beside it until it has been measured.
    * @param options of each opening, as VectorIndex.open has them.
    * @throws VicinalError BAD_OPTION, UNSUPPORTED.
    */
   constructor(maxBytes: number, options: CacheOptions = {}) {
+    if (!(maxBytes >= 1)) throw badOption('maxBytes', maxBytes, 'a number of bytes above 0');
     checkOpenOptions({ ...options, maxBytes });
+    const { ids, wasm, worker, threads, simd, backend } = options;
+    const given = Object.entries({ ids, wasm, worker, threads, simd, backend });
     this.#maxBytes = Math.floor(maxBytes);
-    this.#options = options;
+    this.#options = Object.fromEntries(given.filter(([, value]) => value !== undefined));
   }
 
   /** A user of the cache, who has one index in hand at a time: a request, say. */
@@ -90,7 +101,7 @@ export class IndexCache implements AsyncDisposable {
     entry.dropped = true;
     const wasOpen = entry.index !== undefined;
     if (wasOpen) this.#forget(entry);
-    return wasOpen;
+    return wasOpen;  // one that is being opened is opened once more
   }
 
   /** Looks at the size of every index, and closes what is too much. */
@@ -118,11 +129,11 @@ export class IndexCache implements AsyncDisposable {
 
   async #end(): Promise<void> {
     for (const session of [...this.#sessions]) session.close();
-    const openings = [...this.#entries.values()].map(({ opening }) => opening?.catch(() => {}));
-    await Promise.all(openings);
+    while (this.#openings.size > 0) await Promise.allSettled(this.#openings);
     for (const entry of [...this.#clock]) {
-      this.#forget(entry);
       this.#entries.delete(entry.key);
+      this.#forget(entry);
+      this.#closeIndex(entry);  // whoever waited for it finds it gone
     }
     while (this.#closing.size > 0) await Promise.all(this.#closing);
   }
@@ -142,7 +153,9 @@ export class IndexCache implements AsyncDisposable {
     for (;;) {
       throwIfAborted(signal);
       if (this.#closed) throw closedError('cache');
-      const entry = this.#entries.get(key) ?? this.#begin(key);
+      const had = this.#entries.get(key);
+      const entry = had ?? this.#begin(key);
+      if (had) had.used = true;
       ++entry.pins;
       try {
         await abortable(entry.opening ?? Promise.resolve(), signal);
@@ -150,22 +163,22 @@ export class IndexCache implements AsyncDisposable {
         this.#release(entry);
         throw error;
       }
-      if (entry.index && !entry.dropped) {
-        entry.used = true;
-        return entry;
-      }
+      if (entry.index && !entry.dropped) return entry;
       this.#release(entry);  // dropped while it was opened
     }
   }
 
   #begin(key: string): Entry {
     const entry: Entry = {
-      key, index: undefined, opening: undefined, pins: 0, used: true, bytes: 0,
+      key, index: undefined, lent: undefined, opening: undefined, pins: 0, used: false, bytes: 0,
       hitsLeft: kHitsPerLook, sequence: 0, dropped: false,
     };
     this.#entries.set(key, entry);
-    entry.opening = this.#open(entry);
-    entry.opening.catch(() => undefined);  // told to who waits, if anybody still does
+    const opening = this.#open(entry);
+    entry.opening = opening;
+    this.#openings.add(opening);
+    // An error is told to who waits, if anybody still does.
+    opening.catch(() => undefined).finally(() => this.#openings.delete(opening));
     return entry;
   }
 
@@ -183,38 +196,45 @@ export class IndexCache implements AsyncDisposable {
     }
   }
 
-  /** One that has no memory beside the others gets that of one after the other. */
+  /** One that memory has no room for gets that of another one, then that of all that can go. */
   async #openFile(key: string): Promise<VectorIndex> {
-    for (;;) {
+    for (let turn = 1; ; ++turn) {
       try {
         return await VectorIndex.open(key,
           { ...this.#options, readOnly: true, maxBytes: this.#maxBytes });
       } catch (error) {
         const isFull = error instanceof VicinalError && error.code === 'FULL';
-        if (!isFull || (!this.#evictOne() && this.#closing.size === 0)) throw error;
+        if (!isFull || turn === kOpeningsMax || this.#closed || isTooLarge(error, this.#maxBytes)) {
+          throw error;
+        }
+        const went = this.#evictOne();
+        if (!went && this.#closing.size === 0) throw error;
+        while (turn > 1 && this.#evictOne()) { /* all of them */ }
         await Promise.all(this.#closing);
       }
     }
   }
 
   async #admit(entry: Entry, index: VectorIndex): Promise<void> {
-    const bytes = index.stats().bytes.total;
-    if (this.#closed || entry.dropped) {
-      await index.close();
+    try {
       if (this.#closed) throw closedError('cache');
-      return;
-    }
-    if (!this.#makeRoom(bytes)) {
+      if (entry.dropped) return await index.close();
+      const { bytes: { total: bytes }, sequence } = index.stats();
+      if (!this.#makeRoom(bytes)) {
+        throw new VicinalError('FULL', 'the memory budget is reached'
+          + ` (${this.#bytes + bytes} of ${this.#maxBytes} in use): an index of ${bytes} bytes has`
+          + ' no room beside those in use');
+      }
+      entry.index = index;
+      entry.lent = new LentReader(index);
+      entry.bytes = bytes;
+      entry.sequence = sequence;
+      this.#bytes += bytes;
+      this.#clock.push(entry);
+    } catch (error) {
       await index.close();
-      throw new VicinalError('FULL', 'the memory budget is reached'
-        + ` (${this.#bytes + bytes} of ${this.#maxBytes} in use): an index of ${bytes} bytes has`
-        + ' no room beside those in use');
+      throw error;
     }
-    entry.index = index;
-    entry.bytes = bytes;
-    entry.sequence = index.sequence;
-    this.#bytes += bytes;
-    this.#clock.push(entry);
   }
 
   #release(entry: Entry): void {
@@ -237,8 +257,10 @@ export class IndexCache implements AsyncDisposable {
     entry.sequence = sequence;
   }
 
-  /** Closes indexes until `more` bytes fit. Whether they do. */
+  /** Closes indexes until `more` bytes fit, or none where they cannot. Whether they do. */
   #makeRoom(more: number): boolean {
+    const used = this.#clock.reduce((sum, { pins, bytes }) => pins > 0 ? sum + bytes : sum, 0);
+    if (more > 0 && used + more > this.#maxBytes) return false;
     while (this.#bytes + more > this.#maxBytes && this.#evictOne()) { /* one after the other */ }
     return this.#bytes + more <= this.#maxBytes;
   }
@@ -275,10 +297,17 @@ export class IndexCache implements AsyncDisposable {
     const { index } = entry;
     if (!index) return;
     entry.index = undefined;
+    entry.lent = undefined;
     const closing = index.close().catch(() => undefined)
       .finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
   }
+}
+
+/** Whether it is FULL because of the budget for one index, which is as large as that for all. */
+function isTooLarge(error: unknown, maxBytes: number): boolean {
+  if (!(error instanceof Error)) return false;
+  return error.message.includes(` of ${maxBytes} in use`) || isTooLarge(error.cause, maxBytes);
 }
 
 /** What a session needs of its cache. */
@@ -289,7 +318,10 @@ interface CacheHooks {
   leave(): void;
 }
 
-/** Has one index of a cache in hand at a time; made by IndexCache.session(). */
+/**
+ * Has one index of a cache in hand at a time; made by IndexCache.session(). Whoever needs two at
+ * once has two sessions.
+ */
 export class CacheSession implements Disposable {
   readonly #hooks: CacheHooks;
   #inHand: Entry | undefined;
@@ -311,7 +343,7 @@ export class CacheSession implements Disposable {
     const entry = this.#hooks.hit(key);
     if (!entry) return undefined;
     this.#inHand = entry;
-    return entry.index;
+    return entry.lent;
   }
 
   /**
@@ -336,7 +368,7 @@ export class CacheSession implements Disposable {
         : new VicinalError('ABORTED', 'the session was asked for something else meanwhile');
     }
     this.#inHand = entry;
-    return entry.index!;
+    return entry.lent!;
   }
 
   /** What is in hand is the cache's again. */

@@ -4,8 +4,8 @@
 // Thread safety: an IndexCache may be used from any number of threads at once; a Session from one
 // thread at a time. A Session keeps the cache alive.
 //
-// A hit is a look-up in the session's own table, one store to the session's own line and one load:
-// no lock, no count that others share, no allocation. Each index follows whoever writes to its file
+// A hit is a look-up in the session's own table, stores to the session's own line and two loads: no
+// lock, no count that others share, no allocation. Each index follows whoever writes to its file
 // (OpenOptions::read_only): a search answers from the newest commit, which it hears of by one load.
 #pragma once
 
@@ -27,7 +27,8 @@ class FileSystem;
 class Reader;
 
 struct CacheOptions {
-  // What all open indexes may hold together: their memory and what is mapped of their files.
+  // What all open indexes may hold together: their memory and what is mapped of their files, not
+  // the readers of sessions. One that is being opened is beside it until it has been measured.
   std::uint64_t bytes_max = 0;
   bool mapped = true;                     // as OpenOptions::mapped
   platform::FileSystem* files = nullptr;  // null: the operating system's. It outlives the cache.
@@ -83,10 +84,10 @@ class IndexCache {
   [[nodiscard]] Session session();
   // The next `get` of this path opens the file anew: for files that were replaced by something
   // other than a writer of this library, which tells those who follow. Whoever has a reader of the
-  // old one keeps it until the next `get`. Whether it was open.
+  // old one keeps it until the next `get`. Whether it was open; waits for one that is being opened.
   bool drop(std::string_view path);
-  // Indexes that grew count for what they were when a session last looked, at every 64th hit;
-  // this looks at all of them, and evicts what is too much.
+  // Indexes that grew count for what they were when a session last looked, at its first get of it
+  // and at every 64th; this looks at all of them, and evicts what is too much.
   void trim();
   [[nodiscard]] CacheStats stats() const;
 

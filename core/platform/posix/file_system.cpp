@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -27,10 +28,13 @@ namespace {
 // One call moves at most this much: Linux transfers no more than 2 GiB - 4 KiB at a time.
 constexpr std::size_t kTransferBytesMax = std::size_t{1} << 30;
 constexpr int kNameTriesMax = 100;
-// What is behind a file's name in that of a temporary one beside it.
+// What is behind a file's name in that of a temporary one beside it: the process in the lower bits
+// of the number, and above them what nobody has.
 constexpr const char kTemporaryFormat[] = ".%08x.tmp";
 constexpr std::size_t kTemporaryChars = 13;
-// A temporary file that nobody has written to for so long is a dead process's.
+constexpr unsigned kProcessBits = 22;  // of Linux
+// A temporary file of a process that is not there, and that nobody has written to for so long: of a
+// process on another machine, too.
 constexpr std::time_t kTemporarySecondsMax = 3600;
 
 [[nodiscard]] Status error(int number) noexcept {
@@ -186,8 +190,10 @@ class PosixFile final : public File {
       return -1;
     }
     std::memcpy(name.text, target.text, length);
+    const auto drawn = static_cast<unsigned>(random.next() >> 32) >> kProcessBits;
+    const auto process = static_cast<unsigned>(getpid()) % (1u << kProcessBits);
     std::snprintf(name.text + length, kTemporaryChars + 1, kTemporaryFormat,
-                  static_cast<unsigned>(random.next() >> 32));
+                  drawn << kProcessBits | process);
     const int number = ::open(name.text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (number >= 0 || errno != EEXIST) return number;
   }
@@ -207,7 +213,8 @@ class PosixFile final : public File {
   return ::open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-[[nodiscard]] bool is_temporary_of(const char* name, const char* file) noexcept {
+// Whether `name` is that of a temporary file beside `file`, of a process that is not there.
+[[nodiscard]] bool is_left_beside(const char* name, const char* file) noexcept {
   const std::size_t length = std::strlen(file);
   if (std::strlen(name) != length + kTemporaryChars) return false;
   if (std::memcmp(name, file, length) != 0) return false;
@@ -215,7 +222,9 @@ class PosixFile final : public File {
   char again[kTemporaryChars + 1];
   if (std::sscanf(name + length, kTemporaryFormat, &number) != 1) return false;
   std::snprintf(again, sizeof again, kTemporaryFormat, number);
-  return std::strcmp(again, name + length) == 0;
+  if (std::strcmp(again, name + length) != 0) return false;
+  const auto process = static_cast<pid_t>(number % (1u << kProcessBits));
+  return process == 0 || (::kill(process, 0) != 0 && errno == ESRCH);
 }
 
 // What processes that died left beside `target`. Nothing where it cannot be.
@@ -230,7 +239,7 @@ void remove_left_behind(const Path& target) noexcept {
   const char* file = slash == nullptr ? target.text : slash + 1;
   const std::time_t now = std::time(nullptr);
   while (const dirent* entry = ::readdir(directory)) {  // NOLINT: the stream is ours alone
-    if (!is_temporary_of(entry->d_name, file)) continue;
+    if (!is_left_beside(entry->d_name, file)) continue;
     struct stat about{};
     if (::fstatat(number, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (!S_ISREG(about.st_mode) || now - about.st_mtime < kTemporarySecondsMax) continue;

@@ -20,6 +20,7 @@ struct Desk {
   sync::Lock lock;
   Thing things[2];
   sync::UseMark marks[kUsers];
+  ThreadId users[kUsers];
 
   auto each_mark() {
     return [this](auto visit) {
@@ -43,6 +44,7 @@ void use(Desk& desk, std::uint32_t user) {
     if (!given_one) {
       mark.clear();
       const sync::Lock::Held held(desk.lock);
+      if (thing.usable.number() % 2 == 1) continue;  // forbidden
       given[which] = thing.usable.number();
       if (pick(2) == 0) continue;  // for the next turn
       mark.set_locked(thing.usable);
@@ -54,25 +56,50 @@ void use(Desk& desk, std::uint32_t user) {
   mark.clear();
 }
 
+void end(Thing& thing) {
+  for (auto& uses : thing.uses) uses = 0;
+  thing.made_as = thing.made_as + 2;
+  thing.usable.renew();
+}
+
 void end_some(Desk& desk) {
+  bool forbidden[2] = {};  // and to be ended when nobody uses it
+  const auto settle = [&](bool certainly) {
+    for (std::uint32_t which = 0; which < 2; ++which) {
+      Thing& thing = desk.things[which];
+      if (!forbidden[which]) continue;
+      if (thing.usable.is_used(desk.each_mark())) {
+        check(!certainly, "a mark was left behind");
+        continue;
+      }
+      forbidden[which] = false;
+      end(thing);
+    }
+  };
   for (int turn = 0; turn < 3; ++turn) {
     const sync::Lock::Held held(desk.lock);
-    Thing& thing = desk.things[pick(2)];
-    if (!thing.usable.withdraw(desk.each_mark())) continue;
-    for (auto& uses : thing.uses) uses = 0;
-    thing.made_as = thing.made_as + 2;
-    thing.usable.renew();
+    settle(false);
+    const std::uint32_t which = pick(2);
+    Thing& thing = desk.things[which];
+    if (forbidden[which]) continue;
+    if (pick(2) == 0) {
+      thing.usable.forbid();
+      forbidden[which] = true;
+    } else if (thing.usable.withdraw(desk.each_mark())) {
+      end(thing);
+    }
   }
+  for (std::uint32_t user = 0; user < kUsers; ++user) join(desk.users[user]);
+  settle(true);
 }
 
 void uses() {
   Desk desk;
   for (Thing& thing : desk.things) thing.made_as = 0;
   for (std::uint32_t user = 0; user < kUsers; ++user) {
-    spawn([&desk, user] { use(desk, user); });
+    desk.users[user] = spawn([&desk, user] { use(desk, user); });
   }
-  spawn([&desk] { end_some(desk); });
-  join_all();
+  end_some(desk);
   for (Thing& thing : desk.things) {
     check(thing.made_as == thing.usable.number(), "a number is of another thing");
     check(thing.usable.withdraw(desk.each_mark()), "a mark was left behind");

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -147,27 +151,41 @@ TEST_F(FileSystemTest, ATemporaryFileThatIsGivenUpIsGone) {
 }
 
 TEST_F(FileSystemTest, WhatADeadProcessLeftBesideAFileIsRemovedAnHourLater) {
+  const pid_t dead = ::fork();
+  if (dead == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(dead, nullptr, 0), dead);
   const auto old = fs::file_time_type::clock::now() - std::chrono::minutes(61);
-  const auto put = [&](const std::string& name, bool is_old) {
+  const auto named = [&](pid_t process, const char* file = "a") {
+    char name[32];
+    std::snprintf(name, sizeof name, "%s.%08x.tmp", file,
+                  0xa5400000u | (static_cast<unsigned>(process) & 0x3fffff));
+    return std::string(name);
+  };
+  const auto put = [&](const std::string& name, bool is_old = true) {
     std::ofstream(folder_ / name) << "x";
     if (is_old) fs::last_write_time(folder_ / name, old);
   };
-  put("a.0123abcd.tmp", true);
-  put("a.ffffffff.tmp", true);
-  const std::string others[] = {"a.0123abc.tmp", "a.0123abcd.tm", "a.0123ABCD.tmp",
-                                "a.0123abcd.tmp2", "b.0123abcd.tmp", "a.b.0123abcd.tmp",
-                                "a.+123abcd.tmp", "a. 123abcd.tmp"};
-  for (const std::string& name : others) put(name, true);
-  put("a.00000001.tmp", false);  // somebody may be writing it
-  fs::create_directory(folder_ / "a.00000002.tmp");
-  fs::last_write_time(folder_ / "a.00000002.tmp", old);
+  put(named(dead));
+  const std::string right = named(dead);
+  std::string upper = right;
+  upper[2] = 'A';
+  for (const std::string& other :
+       {named(::getpid()), named(dead, "b"), named(dead, "a.b"), right + "2", upper,
+        right.substr(0, right.size() - 1), "a.+" + right.substr(3), "a. " + right.substr(3)}) {
+    put(other);
+  }
   const std::size_t before = files();
   auto temporary = system_files().create_beside(path_.c_str());
   ASSERT_TRUE(temporary.ok());
-  EXPECT_EQ(files(), before - 2 + 1);
-  EXPECT_FALSE(fs::exists(folder_ / "a.0123abcd.tmp"));
-  EXPECT_FALSE(fs::exists(folder_ / "a.ffffffff.tmp"));
+  EXPECT_EQ(files(), before);  // one came, and one went
+  EXPECT_FALSE(fs::exists(folder_ / right));
+  put(right, false);  // somebody elsewhere may be writing it
+  auto another = system_files().create_beside(path_.c_str());
+  ASSERT_TRUE(another.ok());
+  EXPECT_TRUE(fs::exists(folder_ / right));
   system_files().discard(*temporary);
+  system_files().discard(*another);
+  EXPECT_EQ(files(), before);
 }
 
 }  // namespace

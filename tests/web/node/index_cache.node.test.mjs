@@ -114,7 +114,58 @@ describe.each([['threads', {}], ['single', { threads: false }]])('%s', (_name, l
     expect((await errorOf(() => session.get(files[0]))).code).toBe('CLOSED');
     expect((await errorOf(() => cache.session())).code).toBe('CLOSED');
     expect(cache.stats()).toMatchObject({ indexes: 0, bytes: 0, sessions: 0 });
-    expect(openFiles()).toBe(before);
+    await vi.waitFor(() => expect(openFiles()).toBe(before));
+  });
+
+  test('what was dropped while it was opened is opened anew, and ended by close', async () => {
+    const files = await makeFiles(folder(), 2);
+    const cache = cacheOf(kLarge, load);
+    const opening = cache.session().get(files[0]);
+    expect(cache.drop(files[0])).toBe(false);
+    fs.renameSync(files[1], files[0]);
+    expect(whose(await opening)).toBe(1);
+    const before = openFiles();
+    const late = errorOf(() => cache.session().get(files[1]));
+    cache.drop(files[1]);
+    await cache.close();
+    expect(['IO', 'CLOSED']).toContain((await late).code);
+    expect(openFiles()).toBeLessThanOrEqual(before);
+  });
+
+  test('nothing goes for what has no room even so', async () => {
+    const made = folder();
+    const files = await makeFiles(made, 2);
+    const large = made.file('large.vic');
+    const index = await VectorIndex.create({ dim }, { threads: false });
+    await index.add(range(50_000), randomRows(3, 50_000, dim));
+    await index.save(large);
+    await index.close();
+    const cache = cacheOf(3 * await bytesOfOne(files[0], load), load);
+    const session = cache.session();
+    for (let turn = 0; turn < 2; ++turn) {
+      for (const file of files) await session.get(file);
+      expect((await errorOf(() => session.get(large))).code).toBe('FULL');
+    }
+    expect(cache.stats()).toMatchObject({ evictions: 0, indexes: 2, hits: 2, opens: 2 });
+  });
+
+  test('an index of the cache cannot be closed or written to by its user', async () => {
+    const [file] = await makeFiles(folder(), 1);
+    const session = cacheOf(kLarge, load).session();
+    const reader = await session.get(pathToFileURL(file));
+    for (const name of ['close', 'add', 'clear', Symbol.dispose, Symbol.asyncDispose]) {
+      expect(reader[name], String(name)).toBeUndefined();
+    }
+    expect([reader.dim, reader.bits, reader.metric, reader.size]).toEqual([dim, 4, 'cosine', 200]);
+    expect(reader.searchBatch([new Float32Array(dim)], { k: 2 })[0].length).toBe(2);
+    expect((await reader.searchAsync(new Float32Array(dim), { k: 3 })).length).toBe(3);
+    expect(reader.get(1001).length).toBe(dim);
+    expect(reader.filter([1, 2]).size).toBe(2);
+    const snapshot = reader.snapshot();
+    expect(snapshot.size).toBe(200);
+    await snapshot.close();
+    expect(session.hit(pathToFileURL(file))).toBe(reader);
+    expect(reader.stats().size).toBe(200);
   });
 });
 
@@ -153,6 +204,7 @@ test('an index that grows pushes others out', async () => {
   const session = cache.session();
   await session.get(other);
   await session.get(file);
+  expect(cache.stats()).toMatchObject({ indexes: 2, evictions: 0 });
   await writer.add(range(20_000, 10), randomRows(2, 20_000, dim));
   await writer.flush();
   await vi.waitFor(() => {
@@ -181,7 +233,7 @@ test('a signal ends the wait of one, not the opening for others', async () => {
 });
 
 test('bad input is told before anything is opened', async () => {
-  for (const maxBytes of [0, -1, NaN, '1', undefined === 0]) {
+  for (const maxBytes of [0, -1, 0.5, NaN, '1', undefined, null]) {
     expect((await errorOf(() => new IndexCache(maxBytes))).code).toBe('BAD_OPTION');
   }
   expect((await errorOf(() => new IndexCache(1000, { simd: 'x' }))).code).toBe('BAD_OPTION');
