@@ -27,9 +27,6 @@ inline constexpr std::uint32_t kFileTextBytesMax = std::uint32_t{256} << 10;
 // Above each ordinal; segment/ asserts that it is its own.
 inline constexpr std::uint64_t kFileOrdinalsMax = std::uint64_t{1} << 48;
 
-// Of the lists of a commit, and what stands in them.
-inline constexpr std::size_t kListAlignment = 8;
-
 // Where a commit's or directory's version has strings beside those that stand in it.
 struct StringsPlace {
   std::uint64_t first = 0;   // ordinal of the record's first string
