@@ -9,7 +9,7 @@
 namespace vicinal::search {
 namespace {
 
-constexpr std::size_t kCacheLineBytes = 64;
+constexpr std::size_t kOriginalLineBytes = 64;
 // Lines of a row that are fetched ahead; the hardware follows.
 constexpr std::size_t kLinesAhead = 8;
 
@@ -66,8 +66,8 @@ std::size_t rerank(const segment::Version& version, const quant::Quantiser& quan
     const segment::OriginalRows& originals = version.view(slot.segment())->segment->originals();
     original_bytes = originals.row_bytes();
     const std::uint8_t* row = originals.row(slot.row());
-    const std::size_t bytes = std::min(original_bytes, kLinesAhead * kCacheLineBytes);
-    for (std::size_t at = 0; at < bytes; at += kCacheLineBytes) __builtin_prefetch(row + at);
+    const std::size_t bytes = std::min(original_bytes, kLinesAhead * kOriginalLineBytes);
+    for (std::size_t at = 0; at < bytes; at += kOriginalLineBytes) __builtin_prefetch(row + at);
   }
   if (original_bytes == 0) return 0;
   const ExactScores exact(quantiser, query, original_bytes);
