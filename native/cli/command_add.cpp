@@ -23,7 +23,7 @@ struct AddOptions {
 // The id after the largest present one.
 std::uint64_t next_id(const Index& index, const std::string& path) {
   Reader reader = open_reader(index, path);
-  const auto ids = all_ids(reader, index);
+  const auto ids = all_ids(reader, index).numbers;
   if (ids.empty()) return 0;
   if (ids.back() == std::numeric_limits<std::uint64_t>::max()) {
     throw Failure(Code::bad_id,
@@ -43,7 +43,8 @@ Report add(const AddOptions& options) {
     throw Failure(Code::dimension, fmt::format("{}: rows of {} coordinates, {} has {}", rows.name(),
                                                rows.dim(), path, index.options().dim));
   }
-  const std::uint64_t first = options.ingest.ids.empty() ? next_id(index, path) : 0;
+  const bool numbered = options.ingest.ids.empty() && index.options().ids == IdKind::number;
+  const std::uint64_t first = numbered ? next_id(index, path) : 0;
   const std::uint64_t added = options.ingest.run(rows, index, first);
   commit(index, path);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
@@ -66,7 +67,8 @@ Run attach_add(CLI::App& parser) {
   auto options = std::make_shared<AddOptions>();
   options->index.attach(parser);
   options->ingest.attach(parser);
-  parser.footer("Without --ids the rows are numbered after the largest id present.");
+  parser.footer(
+      "Without --ids the rows are numbered after the largest id present, unless ids are strings.");
   return [options] { return add(*options); };
 }
 

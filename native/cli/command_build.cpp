@@ -19,6 +19,7 @@ struct BuildOptions {
   Ingest ingest;
   std::string output;
   std::string metric = "cosine";
+  std::string id_kind = "number";
   unsigned bits = 4;
   std::string originals = "none";
   std::string partitions = "auto";
@@ -39,6 +40,7 @@ IndexOptions index_options(const BuildOptions& options, std::uint32_t dim) {
   }
   made.partitions.mode =
       options.partitions == "none" ? Partitions::Mode::none : Partitions::Mode::automatic;
+  made.ids = options.id_kind == "string" ? IdKind::string : IdKind::number;
   made.seed = options.seed;
   made.memory_bytes_max = options.bytes_max;
   return made;
@@ -60,6 +62,9 @@ Report build(const BuildOptions& options) {
   }
   if (options.calibrate && options.metric == "ip") {
     throw usage_failure("--calibrate is for --metric cosine and l2");
+  }
+  if (options.id_kind == "string" && options.ingest.ids.empty()) {
+    throw usage_failure("--id-kind string needs --ids");
   }
   check_output(options.output);
   RowReader rows(options.ingest.input, format);
@@ -96,6 +101,9 @@ Run attach_build(CLI::App& parser) {
       ->type_name("FILE");
   parser.add_option("--metric", options->metric, "What nearness is")
       ->check(CLI::IsMember({"cosine", "ip", "l2"}))
+      ->capture_default_str();
+  parser.add_option("--id-kind", options->id_kind, "What names a row; strings come from --ids")
+      ->check(CLI::IsMember({"number", "string"}))
       ->capture_default_str();
   parser.add_option("--bits", options->bits, "Bits of a stored coordinate")
       ->check(CLI::IsMember({1u, 2u, 3u, 4u, 8u}))

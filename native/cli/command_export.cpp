@@ -30,7 +30,8 @@ Report export_rows(const ExportOptions& options) {
   if (!options.output_ids.empty()) check_output(options.output_ids);
   const Index index = options.index.open_to_read();
   Reader reader = open_reader(index, options.index.path);
-  const std::vector<std::uint64_t> ids = all_ids(reader, index);
+  const IdList ids = all_ids(reader, index);
+  const bool strings = index.options().ids == IdKind::string;
 
   OutputFile file(options.output);
   const std::uint32_t dim = index.options().dim;
@@ -39,11 +40,19 @@ Report export_rows(const ExportOptions& options) {
   Progress progress("rows", ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
     check_interrupted();
-    require(options.index.path, reader.get_into(ids[i], std::span(row).subspan(1)));
+    const auto to = std::span(row).subspan(1);
+    require(options.index.path, strings ? reader.get_into(ids.texts[i], to)
+                                        : reader.get_into(ids.numbers[i], to));
     file.write(std::as_bytes(std::span(row)));
     progress.show(i + 1);
   }
-  if (!options.output_ids.empty()) write_ids(options.output_ids, ids);
+  if (!options.output_ids.empty()) {
+    if (strings) {
+      write_texts(options.output_ids, ids.texts);
+    } else {
+      write_ids(options.output_ids, ids.numbers);
+    }
+  }
   file.commit();
 
   Report report;
@@ -61,11 +70,11 @@ Run attach_export(CLI::App& parser) {
       ->required()
       ->type_name("FILE");
   parser.add_option("--output-ids", options->output_ids,
-                    "Write the ids beside: decimal lines, or a .u64 file")
+                    "Write the ids beside: decimal lines or .u64; strings: lines or .nul")
       ->type_name("FILE");
   parser.footer(
-      "Rows come by ascending id. Without stored originals they are what the codes stand for:\n"
-      "close to the vectors that were added, and of unit length for cosine.");
+      "Rows come by ascending id, strings by their bytes. Without stored originals they are what\n"
+      "the codes stand for: close to the vectors that were added, and of unit length for cosine.");
   return [options] { return export_rows(*options); };
 }
 

@@ -22,6 +22,7 @@ Report info(const IndexFile& file) {
                  {"bits", stats.bits},
                  {"metric", name_of(stats.metric)},
                  {"originals", name_of(index.options().originals)},
+                 {"ids", index.options().ids == IdKind::string ? "string" : "number"},
                  {"sequence", stats.sequence},
                  {"bytes", stats.total_bytes},
                  {"bytes_per_row", bytes_per_row},
@@ -33,16 +34,20 @@ Report info(const IndexFile& file) {
                   {{"segments", stats.segment_bytes},
                    {"originals", stats.original_bytes},
                    {"id_table", stats.id_table_bytes},
+                   {"strings", stats.string_bytes},
                    {"versions", stats.version_bytes},
                    {"retired", stats.retired_bytes},
                    {"shared", stats.shared_bytes}}}};
   report.text = fmt::format(
       "rows           {}\ndead           {}\ndim            {}\nbits           {}\n"
-      "metric         {}\noriginals      {}\ncalibrated     {}\nsequence       {}\n"
+      "metric         {}\noriginals      {}\nids            {}\ncalibrated     {}\n"
+      "sequence       {}\n"
       "bytes          {}\n"
       "bytes per row  {:.1f}\nfile bytes     {}\nkernel         {}\n",
       stats.rows, stats.dead, stats.dim, stats.bits, name_of(stats.metric),
-      name_of(index.options().originals), stats.calibrated ? "yes" : "no", stats.sequence,
+      name_of(index.options().originals),
+      index.options().ids == IdKind::string ? "strings" : "numbers",
+      stats.calibrated ? "yes" : "no", stats.sequence,
       stats.total_bytes, bytes_per_row, file_bytes(file.path), stats.kernel);
   return report;
 }

@@ -63,6 +63,11 @@ Truth read_truth(const RecallOptions& options, std::size_t queries) {
 
 Report recall(const RecallOptions& options) {
   const Index index = options.queries.index.open_to_read();
+  if (index.options().ids == IdKind::string) {
+    throw Failure(Code::unsupported,
+                  fmt::format("{}: ids are strings, and a file of truth has numbers",
+                              options.queries.index.path));
+  }
   const std::size_t dim = index.options().dim;
   const std::vector<float> queries = options.queries.read(index.options().dim);
   const std::size_t count = queries.size() / dim;

@@ -26,12 +26,16 @@ Report remove(const RemoveOptions& options) {
   const std::string& path = options.index.path;
   check_output(path);
   Index index = options.index.open_to_write();
-  const std::vector<std::uint64_t> ids = read_ids(options.ids);
+  const IdKind kind = index.options().ids;
+  const IdList ids = read_id_list(options.ids, kind);
   std::uint64_t removed = 0;
   for (std::size_t at = 0; at < ids.size(); at += kSliceIds) {
     check_interrupted();
-    const auto slice = std::span(ids).subspan(at, std::min(kSliceIds, ids.size() - at));
-    removed += require(path, index.remove(slice)).count;
+    const std::size_t count = std::min(kSliceIds, ids.size() - at);
+    auto receipt = kind == IdKind::string
+                       ? index.remove(ids.views(at, count))
+                       : index.remove(std::span(ids.numbers).subspan(at, count));
+    removed += require(path, std::move(receipt)).count;
   }
   if (removed > 0) commit(index, path);
   const Stats stats = stats_of(index, path);
@@ -52,7 +56,7 @@ Run attach_remove(CLI::App& parser) {
   options->index.attach(parser);
   parser
       .add_option("--ids", options->ids,
-                  "Ids of the rows to remove: decimal lines, or a .u64 file")
+                  "Ids of the rows to remove: decimal lines or .u64; strings: lines or .nul")
       ->required()
       ->type_name("FILE");
   parser.footer("Ids that are not present are no error; the count tells.");

@@ -11,6 +11,7 @@
 
 #include "cli/command.hpp"
 #include "cli/failure.hpp"
+#include "cli/id_list.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output_file.hpp"
 #include "cli/queries.hpp"
@@ -31,7 +32,7 @@ struct SearchCall {
 };
 
 struct Found {
-  std::vector<std::uint64_t> ids;
+  IdList ids;
   std::vector<float> scores;
   std::vector<std::size_t> ends;
   std::vector<double> us;
@@ -58,7 +59,10 @@ Found search_all(Reader& reader, const std::vector<float>& queries, const IndexO
     const auto started = Clock::now();
     const Hits hits = search_one(reader, query(i), i, search, options.path);
     found.us.push_back(Microseconds(Clock::now() - started).count());
-    found.ids.insert(found.ids.end(), hits.ids().begin(), hits.ids().end());
+    found.ids.numbers.insert(found.ids.numbers.end(), hits.ids().begin(), hits.ids().end());
+    for (std::size_t hit = 0; hit < hits.string_ids().size(); ++hit) {
+      found.ids.texts.emplace_back(hits.string_ids()[hit]);
+    }
     found.scores.insert(found.scores.end(), hits.scores().begin(), hits.scores().end());
     found.ends.push_back(found.ids.size());
     progress.show(i + 1);
@@ -82,12 +86,13 @@ void write_ivecs(const std::string& path, const Found& found) {
   for (std::size_t query = 0; query < found.ends.size(); ++query) {
     row.assign(1, static_cast<std::int32_t>(found.ends[query] - found.first(query)));
     for (std::size_t i = found.first(query); i < found.ends[query]; ++i) {
-      if (found.ids[i] > kIdMax) {
+      const std::uint64_t id = found.ids.numbers[i];
+      if (id > kIdMax) {
         throw Failure(Code::bad_id,
                       fmt::format("{}: id {} does not fit the 32 bits of ivecs; use --json", path,
-                                  found.ids[i]));
+                                  id));
       }
-      row.push_back(static_cast<std::int32_t>(found.ids[i]));
+      row.push_back(static_cast<std::int32_t>(id));
     }
     file.write(std::as_bytes(std::span(row)));
   }
@@ -100,12 +105,32 @@ nlohmann::ordered_json results_of(const Found& found) {
     auto ids = nlohmann::ordered_json::array();
     auto scores = nlohmann::ordered_json::array();
     for (std::size_t i = found.first(query); i < found.ends[query]; ++i) {
-      ids.push_back(found.ids[i]);
+      if (found.ids.texts.empty()) {
+        ids.push_back(found.ids.numbers[i]);
+      } else {
+        ids.push_back(found.ids.texts[i]);
+      }
       scores.push_back(found.scores[i]);
     }
     results.push_back({{"ids", std::move(ids)}, {"scores", std::move(scores)}});
   }
   return results;
+}
+
+// What would end a field or a line, and the backslash, with a backslash before a letter.
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char byte : text) {
+    switch (byte) {
+      case '\t': line += "\\t"; break;
+      case '\n': line += "\\n"; break;
+      case '\r': line += "\\r"; break;
+      case '\0': line += "\\0"; break;
+      case '\\': line += "\\\\"; break;
+      default: line += byte;
+    }
+  }
+  return line;
 }
 
 // One line a hit, for other programs to read.
@@ -116,7 +141,9 @@ std::string table_of(const Found& found) {
   for (std::size_t query = 0; query < found.ends.size(); ++query) {
     const std::size_t first = found.first(query);
     for (std::size_t i = first; i < found.ends[query]; ++i) {
-      fmt::format_to(out, "{}\t{}\t{}\t{}\n", query, i - first + 1, found.ids[i], found.scores[i]);
+      const std::string id = found.ids.texts.empty() ? std::to_string(found.ids.numbers[i])
+                                                     : one_line(found.ids.texts[i]);
+      fmt::format_to(out, "{}\t{}\t{}\t{}\n", query, i - first + 1, id, found.scores[i]);
     }
   }
   return fmt::to_string(text);
@@ -125,6 +152,10 @@ std::string table_of(const Found& found) {
 Report search(const SearchCall& options) {
   if (!options.output.empty()) check_output(options.output);
   const Index index = options.queries.index.open_to_read();
+  if (index.options().ids == IdKind::string && !options.output.empty()) {
+    throw Failure(Code::unsupported, fmt::format("{}: ids are strings, and ivecs has numbers; use "
+                                                 "--json", options.queries.index.path));
+  }
   const std::vector<float> queries = options.queries.read(index.options().dim);
   Reader reader = open_reader(index, options.queries.index.path);
   const Found found = search_all(reader, queries, index.options(), options.queries);

@@ -71,15 +71,20 @@ Stats stats_of(const Index& index, const std::string& path) {
   return require(path, index.try_stats());
 }
 
-std::vector<std::uint64_t> all_ids(Reader& reader, const Index& index) {
+IdList all_ids(Reader& reader, const Index& index) {
   // A search that asks for every row finds every row, whatever it looks for.
   SearchOptions options;
   options.k = reader.size();
   options.exhaustive = true;
   const std::vector<float> anything(index.options().dim, 0.0f);
   const Hits hits = require("the index", reader.search(anything, options));
-  std::vector<std::uint64_t> ids(hits.ids().begin(), hits.ids().end());
-  std::sort(ids.begin(), ids.end());
+  IdList ids;
+  ids.numbers.assign(hits.ids().begin(), hits.ids().end());
+  std::sort(ids.numbers.begin(), ids.numbers.end());
+  for (std::size_t i = 0; i < hits.string_ids().size(); ++i) {
+    ids.texts.emplace_back(hits.string_ids()[i]);
+  }
+  std::sort(ids.texts.begin(), ids.texts.end());
   return ids;
 }
 

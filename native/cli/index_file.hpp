@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/id_list.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace CLI {
@@ -39,8 +40,9 @@ void save(const Index& index, const std::string& path);
 [[nodiscard]] Reader open_reader(const Index& index, const std::string& path);
 [[nodiscard]] Stats stats_of(const Index& index, const std::string& path);
 
-// Every id of the reader's version, ascending. Use a snapshot where rows may change meanwhile.
-[[nodiscard]] std::vector<std::uint64_t> all_ids(Reader& reader, const Index& index);
+// Every id of the reader's version, ascending, strings by their bytes. Use a snapshot where
+// rows may change meanwhile.
+[[nodiscard]] IdList all_ids(Reader& reader, const Index& index);
 
 // `file_bytes` of an index file, for reports. 0 when it has gone.
 [[nodiscard]] std::uint64_t file_bytes(const std::string& path) noexcept;

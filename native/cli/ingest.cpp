@@ -31,19 +31,19 @@ constexpr std::uint64_t kPumpUs = 100'000;
 // Deals out slices of rows with their ids.
 class Slices {
  public:
-  Slices(RowReader& rows, const std::string& ids_path, std::uint64_t first_id)
+  Slices(RowReader& rows, const std::string& ids_path, IdKind kind, std::uint64_t first_id)
       : rows_(rows), ids_path_(ids_path), first_id_(first_id) {
-    if (!ids_path.empty()) ids_ = read_ids(ids_path);
+    if (!ids_path.empty()) ids_ = read_id_list(ids_path, kind);
   }
 
   // Rows and ids of the next slice; the number of its first row. False at the end.
-  bool next(std::vector<float>& rows, std::vector<std::uint64_t>& ids, std::uint64_t& first) {
+  bool next(std::vector<float>& rows, IdList& ids, std::uint64_t& first) {
     check_interrupted();
     const std::size_t rows_max = slice_rows(rows_.dim());
     first = rows_.rows_done();
     const std::size_t count = rows_.read(rows_max, rows);
     if (ids_path_.empty()) {
-      number(first, count, ids);
+      number(first, count, ids.numbers);
     } else {
       take(first, count, ids);
     }
@@ -60,21 +60,20 @@ class Slices {
     std::iota(ids.begin(), ids.end(), first_id_ + first);
   }
 
-  void take(std::uint64_t first, std::size_t count, std::vector<std::uint64_t>& ids) const {
+  void take(std::uint64_t first, std::size_t count, IdList& ids) const {
     const std::uint64_t end = first + count;
     if (end > ids_.size() || (count == 0 && end != ids_.size())) {
       throw Failure(Code::bad_option, fmt::format("{} has {} ids, {} has {}{} rows", ids_path_,
                                                   ids_.size(), rows_.name(),
                                                   count == 0 ? "" : "at least ", end));
     }
-    ids.assign(ids_.begin() + static_cast<std::ptrdiff_t>(first),
-               ids_.begin() + static_cast<std::ptrdiff_t>(end));
+    ids.assign(ids_, static_cast<std::size_t>(first), count);
   }
 
   RowReader& rows_;
   const std::string& ids_path_;
   std::uint64_t first_id_;
-  std::vector<std::uint64_t> ids_;
+  IdList ids_;
 };
 
 // One run: threads that take a slice, encode it, and submit it when its turn comes.
@@ -97,7 +96,7 @@ class Pipeline {
  private:
   struct Slice {
     std::vector<float> rows;
-    std::vector<std::uint64_t> ids;
+    IdList ids;
     std::uint64_t first = 0;
   };
 
@@ -119,7 +118,7 @@ class Pipeline {
       error = std::current_exception();
     }
     try {
-      if (!error && !slice.ids.empty()) write = encode(queue, slice);
+      if (!error && slice.ids.size() != 0) write = encode(queue, slice);
     } catch (...) {
       error = std::current_exception();
     }
@@ -150,8 +149,17 @@ class Pipeline {
   }
 
   PendingWrite encode(WriteQueue& queue, const Slice& slice) const {
-    PendingWrite write = require(name_, queue.make(WriteKind::add, slice.ids.size()));
-    std::copy(slice.ids.begin(), slice.ids.end(), write.ids().begin());
+    std::uint64_t text_bytes = 0;
+    for (const std::string& text : slice.ids.texts) text_bytes += text.size();
+    PendingWrite write =
+        require(name_, queue.make(WriteKind::add, slice.ids.size(), text_bytes));
+    std::copy(slice.ids.numbers.begin(), slice.ids.numbers.end(), write.ids().begin());
+    std::uint32_t end = 0;
+    for (std::size_t i = 0; i < slice.ids.texts.size(); ++i) {
+      const std::string& text = slice.ids.texts[i];
+      std::copy(text.begin(), text.end(), write.text().begin() + end);
+      write.string_ends()[i] = end += static_cast<std::uint32_t>(text.size());
+    }
     const Status encoded = write.encode(0, slice.rows);
     if (encoded.code() == Code::not_finite) {
       throw status_failure(name_, Status(encoded.code(), slice.first + encoded.a(), encoded.b()));
@@ -193,7 +201,8 @@ void Ingest::attach(CLI::App& parser) {
       ->required()
       ->type_name("FILE");
   add_format(parser, "--input", format);
-  parser.add_option("--ids", ids, "Ids of the rows: decimal lines, or a .u64 file")
+  parser.add_option("--ids", ids,
+                    "Ids of the rows: decimal lines or a .u64 file; strings: lines or .nul")
       ->type_name("FILE");
   parser.add_option("--threads", threads, "Threads; the result is the same for any number")
       ->check(CLI::Range(1u, kThreadsMax).description("1 to 64"))
@@ -232,7 +241,11 @@ Format Ingest::checked_format() const {
 }
 
 std::uint64_t Ingest::run(RowReader& rows, Index& index, std::uint64_t first_id) const {
-  Slices slices(rows, ids, first_id);
+  const IdKind kind = index.options().ids;
+  if (kind == IdKind::string && ids.empty()) {
+    throw usage_failure("ids that are strings come from a file: give --ids");
+  }
+  Slices slices(rows, ids, kind, first_id);
   Pipeline pipeline(slices, index, rows.name(), rows.rows_total());
   return pipeline.run(threads);
 }

@@ -35,7 +35,8 @@ struct Ingest {
   void calibrate(Index& index) const;
   // A usage failure when the options contradict each other.
   [[nodiscard]] Format checked_format() const;
-  // Adds every row; how many. Without an --ids file they are numbered from `first_id`.
+  // Adds every row; how many. Without an --ids file they are numbered from `first_id`; a usage
+  // failure where ids are strings.
   std::uint64_t run(RowReader& rows, Index& index, std::uint64_t first_id) const;
 };
 
