@@ -6,7 +6,7 @@
 namespace vicinal::simd::scalar {
 namespace {
 
-constexpr std::uint32_t kLanes = 16;
+constexpr std::uint32_t kSumLanes = 16;
 
 [[nodiscard]] double widened(float coordinate) noexcept { return coordinate; }
 [[nodiscard]] double widened(std::uint16_t coordinate) noexcept {
@@ -23,7 +23,7 @@ template <class Coordinate>
 }
 
 [[nodiscard]] double reduce(double* lanes) noexcept {
-  for (std::uint32_t width = kLanes / 2; width != 0; width /= 2) {
+  for (std::uint32_t width = kSumLanes / 2; width != 0; width /= 2) {
     for (std::uint32_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
   }
   return lanes[0];
@@ -33,22 +33,22 @@ template <class Coordinate>
 
 template <class Coordinate>
 OriginalSums original_dots(const float* query, const void* row, std::uint32_t dim) noexcept {
-  double dots[kLanes] = {};
-  double squares[kLanes] = {};
+  double dots[kSumLanes] = {};
+  double squares[kSumLanes] = {};
   for (std::uint32_t j = 0; j < dim; ++j) {
     const double x = coordinate_at<Coordinate>(row, j);
-    dots[j % kLanes] += double{query[j]} * x;
-    squares[j % kLanes] += x * x;
+    dots[j % kSumLanes] += double{query[j]} * x;
+    squares[j % kSumLanes] += x * x;
   }
   return {reduce(dots), reduce(squares)};
 }
 
 template <class Coordinate>
 double original_distance(const float* query, const void* row, std::uint32_t dim) noexcept {
-  double squares[kLanes] = {};
+  double squares[kSumLanes] = {};
   for (std::uint32_t j = 0; j < dim; ++j) {
     const double difference = double{query[j]} - coordinate_at<Coordinate>(row, j);
-    squares[j % kLanes] += difference * difference;
+    squares[j % kSumLanes] += difference * difference;
   }
   return reduce(squares);
 }
