@@ -117,7 +117,7 @@ struct LoadBlock {            // an index on its way in; 72 bytes
   std::uint32_t bits;         // 56
   Address room;               // 60: for the file's next bytes, at most
   std::uint32_t room_bytes;   // 64: these many
-  std::uint32_t padding;      // 68
+  std::uint32_t ids;          // 68: out of finish: 0 numbers, 1 strings
 };
 
 struct FileBlock {           // vic_file_open: out; 56 bytes
@@ -127,7 +127,7 @@ struct FileBlock {           // vic_file_open: out; 56 bytes
   std::uint32_t dim;         // 40
   std::uint32_t metric;      // 44
   std::uint32_t bits;        // 48
-  std::uint32_t ids;         // 52
+  std::uint32_t ids;         // 52: 0 numbers, 1 strings
 };
 
 struct FlushBlock {        // vic_index_serve_flush: out; 40 bytes

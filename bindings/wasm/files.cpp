@@ -144,6 +144,7 @@ VIC_EXPORT(vic_load_finish) vic_address vic_load_finish(vic_address load) {
   block.dim = options.dim;
   block.metric = static_cast<std::uint32_t>(options.metric);
   block.bits = options.bits;
+  block.ids = static_cast<std::uint32_t>(options.ids);
   if (block.largest_id == 0) block.largest_id = index->largest_id();  // of a log
   return adopt(std::move(index).value(), &block.status);
 }
@@ -167,7 +168,7 @@ vic_address vic_file_open(vic_address options, std::uint32_t create, std::uint32
   auto index = vicinal::Index::open(std::string(at<const char>(path), path_bytes), wanted);
   if (!index.ok()) return refuse(&block->status, index.status());
   const vicinal::IndexOptions& found = index->options();
-  block->largest_id = found.ids == vicinal::IdKind::number ? index->largest_id() : 0;
+  block->largest_id = index->largest_id();
   block->seed = found.seed;
   block->dim = found.dim;
   block->metric = static_cast<std::uint32_t>(found.metric);

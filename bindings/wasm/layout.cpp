@@ -72,7 +72,8 @@ const LayoutEntry kLayout[] = {
     VICINAL_FIELD(LoadBlock, largest_id), VICINAL_FIELD(LoadBlock, seed),
     VICINAL_FIELD(LoadBlock, dim), VICINAL_FIELD(LoadBlock, metric),
     VICINAL_FIELD(LoadBlock, bits), VICINAL_FIELD(LoadBlock, room),
-    VICINAL_FIELD(LoadBlock, room_bytes), VICINAL_END(LoadBlock),
+    VICINAL_FIELD(LoadBlock, room_bytes), VICINAL_FIELD(LoadBlock, ids),
+    VICINAL_END(LoadBlock),
 
     VICINAL_FIELD(FileBlock, status), VICINAL_FIELD(FileBlock, largest_id),
     VICINAL_FIELD(FileBlock, seed), VICINAL_FIELD(FileBlock, dim),

@@ -167,15 +167,31 @@ describe.each(used)('string ids, $name', ({ load }) => {
     expect(index.has(ids[99])).toBe(true);
   });
 
-  test('such an index cannot be saved or opened yet', async () => {
-    const index = await strings(load);
-    await index.add(['a'], row(1));
-    const saved = await errorOf(() => index.toBytes());
-    expect([saved.code, saved.message]).toEqual(['UNSUPPORTED', expect.stringContaining('saved')]);
-    const opened = await errorOf(() =>
-      VectorIndex.open(new Uint8Array(100), { ...load, ids: 'string' }));
-    expect(opened.code).toBe('UNSUPPORTED');
-    expect(index.search(row(1)).ids).toEqual(['a']);
+  test('bytes of such an index are opened as what they are', async () => {
+    const index = await strings(load, { bits: 2 });
+    const keys = range(500);
+    await index.add(names(keys), rowsOf(keys));
+    await index.remove(names(range(60, 100)));
+    const bytes = await index.toBytes();
+    for (const ids of [undefined, 'string']) {
+      const opened = await VectorIndex.open(bytes, { ...load, ...(ids && { ids }) });
+      expect(opened.size).toBe(440);
+      const found = opened.search(row(7), { k: 440 });
+      expect(found.ids).toEqual(index.search(row(7), { k: 440 }).ids);
+      expect([opened.has(nameOf(100)), opened.has(nameOf(60))]).toEqual([false, true]);
+      await opened.add(['one more'], row(1));
+      expect(opened.get(nameOf(3))).toEqual(index.get(nameOf(3)));
+      expect((await VectorIndex.open(await opened.toBytes(), load)).size).toBe(441);
+      await opened.close();
+    }
+    const wrong = await errorOf(() => VectorIndex.open(bytes, { ...load, ids: 'bigint' }));
+    expect([wrong.code, wrong.message]).toEqual(['BAD_OPTION', expect.stringContaining('ids')]);
+    const numbers = await create({ dim }, load);
+    const other = await errorOf(async () =>
+      VectorIndex.open(await numbers.toBytes(), { ...load, ids: 'string' }));
+    expect(other.code).toBe('BAD_OPTION');
+    bytes[16384 + 70] ^= 1;  // of the first record's body
+    expect((await errorOf(() => VectorIndex.open(bytes, load))).code).toBe('CORRUPT');
   });
 
   test('a list is copied before the call returns', async () => {

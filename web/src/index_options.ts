@@ -134,7 +134,8 @@ export interface OpenPlan extends LoadPlan {
   readonly readOnly: boolean;
   /** Of a file that does not exist yet. */
   readonly create: IndexShape | undefined;
-  readonly ids: IdKind;
+  /** undefined: those of the file, numbers as such. */
+  readonly ids: IdKind | undefined;
 }
 
 /** BAD_OPTION, UNSUPPORTED. */
@@ -143,13 +144,12 @@ export function checkOpenOptions(options: OpenOptions): OpenPlan {
   const { readOnly = false, create } = options;
   if (typeof readOnly !== 'boolean') throw badOption('readOnly', readOnly, 'a boolean');
   const shape = create === undefined ? undefined : checkIndexOptions(create);
-  const ids: unknown = options.ids ?? shape?.ids ?? 'number';
-  checkIds(ids);
-  if (ids === 'string') throw unsupported("ids: 'string' of a file");
-  if (shape && shape.ids !== ids && create?.ids !== undefined) {
+  const ids: unknown = options.ids ?? create?.ids;
+  if (ids !== undefined) checkIds(ids);
+  if (shape && create?.ids !== undefined && shape.ids !== ids) {
     throw badOption('ids', ids, `as in create, '${shape.ids}'`);
   }
-  return { ...plan, readOnly, create: shape && { ...shape, ids }, ids };
+  return { ...plan, readOnly, create: shape && { ...shape, ids: ids ?? shape.ids }, ids };
 }
 
 function checkSimd(simd: unknown): Simd {

@@ -107,15 +107,17 @@ export interface OpenOptions extends LoadOptions {
   /**
    * For a path, an address or a file handle: the index to begin with when there is no such file
    * yet, or an empty one. The file is made at once where the index can live in it, else by `save`.
-   * Without effect where there is one, whose `dim`, `metric`, `bits` and `seed` hold.
+   * Without effect where there is one, whose `dim`, `metric`, `bits` and `seed` hold; `ids` must be
+   * of its kind.
    */
   create?: IndexOptions;
   /**
-   * The kind of id that results carry, which a file does not tell. Default that of `create`, or
-   * 'number': then a file with an id above 2^53 - 1 is BAD_ID, and so is a search that finds one
-   * which came later (`readOnly`).
+   * The kind of id that results carry. Default that of `create`, or else 'string' for a file whose
+   * ids are strings, and 'number' for others: then a file with an id above 2^53 - 1 is BAD_ID, and
+   * so is a search that finds one which came later (`readOnly`). BAD_OPTION where the file's ids
+   * are strings and this says numbers, or the other way round.
    */
-  ids?: 'number' | 'bigint';
+  ids?: 'number' | 'bigint' | 'string';
   /** Stops the opening: ABORTED, nothing made. */
   signal?: AbortSignal;
   /**

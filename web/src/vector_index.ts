@@ -9,7 +9,7 @@ import type { ByteSource } from './files/byte_source.js';
 import { MemorySink, saveTo, type ByteSink } from './files/byte_sink.js';
 import type { FileClaim, FilePlace } from './files/index_file.js';
 import { loadIndex } from './files/load_index.js';
-import { canLiveIn, checkLargestId, livingPlace, openIndexFile } from './files/open_index_file.js';
+import { canLiveIn, idKindOf, livingPlace, openIndexFile } from './files/open_index_file.js';
 import { openSource, sinkAt } from './files/places.js';
 import {
   badOption, checkIndexOptions, checkLoadOptions, checkOpenOptions, checkPlaces, checkProgress,
@@ -134,8 +134,7 @@ export class VectorIndex extends IndexReader {
           const shape = plan.create!;
           return { index: home.backend.createIndex(shape, plan.maxBytes), shape };
         }
-        const { index, shape } = await loadIndex(home.backend, bytes, { ...plan, ...told });
-        return { index, shape: { ...shape, ids: plan.ids } };
+        return loadIndex(home.backend, bytes, { ...plan, ...told });
       });
     } finally {
       await bytes?.cancel().catch(() => undefined);
@@ -152,14 +151,13 @@ export class VectorIndex extends IndexReader {
         const { applier, loaded } =
           await openIndexFile(home, claim, plan, options.worker, events, told);
         try {
-          checkLargestId(loaded, plan.ids);
+          const shape = { ...loaded.shape, ids: idKindOf(loaded, plan.ids) };
+          return { index: loaded.index, shape, file: { claim, applier } };
         } catch (error) {
           await applier.stop();
           home.backend.releaseIndex(loaded.index);
           throw error;
         }
-        const shape = { ...loaded.shape, ids: plan.ids };
-        return { index: loaded.index, shape, file: { claim, applier } };
       });
     } catch (error) {
       await claim.release(true);

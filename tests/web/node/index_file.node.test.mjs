@@ -98,6 +98,43 @@ describe.each(loads)('%s', (_name, load) => {
     expect((await open(at.file('copy.vic'), { ...load, readOnly: true })).size).toBe(299);
   });
 
+  test('strings live in it as numbers do, and their kind is the file\'s', async () => {
+    const at = folder();
+    const file = at.file('x.vic');
+    const index = await open(file, { ...load, create: { ...shape, ids: 'string' } });
+    const rows = randomRows(3, 300, dim);
+    const names = range(300).map((i) => `näme ${i}`);
+    await index.add(names, rows, { durable: true });
+    await index.remove(names.slice(10, 100));
+    await index.upsert(['', names[5]], rows.subarray(0, 2 * dim));
+    const namesIn = (path) => readLog(bytesOf(path)).rows
+      .map(({ name }) => Buffer.from(name).toString()).sort();
+    const expected = names.filter((_, i) => i < 10 || i >= 100).concat('').sort();
+    await index.flush();
+    expect(namesIn(file)).toEqual(expected);
+    const found = plain(index.search(row(rows, dim, 9), { k: 30 }));
+    await index.save(at.file('copy.vic'));
+    await index.close();
+    for (const path of [file, at.file('copy.vic')]) {
+      const again = await open(path, load);
+      expect(again.size).toBe(211);
+      expect(plain(again.search(row(rows, dim, 9), { k: 30 }))).toEqual(found);
+      await again.add(['another'], rows.subarray(0, dim));
+      await again.close();
+      expect(namesIn(path)).toEqual([...expected, 'another'].sort());
+    }
+    expect((await errorOf(() => VectorIndex.open(file, { ...load, ids: 'number' }))).code)
+      .toBe('BAD_OPTION');
+    expect((await errorOf(() => VectorIndex.open(file, { ...load, create: { ...shape,
+      ids: 'bigint' } }))).code).toBe('BAD_OPTION');
+    // Who reads along sees strings that come later.
+    const writer = await open(file, load);
+    const reader = await open(file, { ...load, readOnly: true });
+    await writer.add(['later'], rows.subarray(0, dim));
+    if (load === threaded) await vi.waitFor(() => expect(reader.has('later')).toBe(true));
+    expect(reader.has('another')).toBe(true);
+  });
+
   test('options of what is there hold; the ids are those that were asked for', async () => {
     const file = folder().file('x.vic');
     const index = await VectorIndex.open(file,

@@ -39,7 +39,7 @@ export const kSave = {
 
 export const kLoad = {
   status: 0, totalBytes: 24, largestId: 32, seed: 40, dim: 48, metric: 52, bits: 56, room: 60,
-  roomBytes: 64, bytes: 72,
+  roomBytes: 64, ids: 68, bytes: 72,
 } as const;
 
 export const kFile = {

@@ -58,7 +58,9 @@ export interface CoreStats {
 export interface LoadedIndex {
   readonly index: Handle;
   readonly shape: Omit<IndexShape, 'ids'>;
-  /** 0 without rows. */
+  /** Whether ids are strings. */
+  readonly strings: boolean;
+  /** 0 without rows, and of strings. */
   readonly largestId: bigint;
 }
 

@@ -365,7 +365,8 @@ export class WasmBackend implements CoreBackend {
       bits: this.#get(at + block.bits),
       seed: this.#bigint(at + block.seed),
     };
-    return { index, shape, largestId: this.#bigint(at + block.largestId) };
+    const strings = this.#get(at + block.ids) !== 0;
+    return { index, shape, strings, largestId: this.#bigint(at + block.largestId) };
   }
 
   releaseLoad(load: Handle): void {

@@ -1,38 +1,40 @@
 // From a source to an index in the core's memory, a slice at a time.
-import type { CoreBackend, LoadedIndex } from '../backend/core_backend.js';
+import type { CoreBackend, Handle } from '../backend/core_backend.js';
 import { VicinalError, abortable, throwIfAborted } from '../errors.js';
 import type { IdKind } from '../id_codec.js';
+import type { IndexShape } from '../index_options.js';
 import { yieldToLoop } from '../platform/environment.js';
 import type { LoadOptions } from '../types.js';
 import type { ByteSource } from './byte_source.js';
-import { checkLargestId } from './open_index_file.js';
+import { idKindOf } from './open_index_file.js';
 
 const kSliceMs = 3;
 
 interface LoadRequest extends Pick<LoadOptions, 'signal' | 'onProgress'> {
   readonly maxBytes: number;
   readonly readOnly: boolean;
-  readonly ids: IdKind;
+  readonly ids: IdKind | undefined;
 }
 
 /**
- * CORRUPT, VERSION, FULL, IO, BAD_ID, ABORTED; whatever onProgress throws. The source is at its end
- * or cancelled then, and the core's memory is as before.
+ * CORRUPT, VERSION, FULL, IO, BAD_ID, BAD_OPTION (the other kind of ids), ABORTED; whatever
+ * onProgress throws. The source is at its end or cancelled then, and the core's memory is as
+ * before.
  */
 export async function loadIndex(
   backend: CoreBackend, source: ByteSource, request: LoadRequest,
-): Promise<LoadedIndex> {
+): Promise<{ readonly index: Handle; readonly shape: IndexShape }> {
   const load = backend.createLoad(request.maxBytes, request.readOnly);
   try {
     await takeAll(backend, load, source, request);
     const loaded = backend.finishLoad(load);
     try {
-      checkLargestId(loaded, request.ids);
+      return { index: loaded.index,
+        shape: { ...loaded.shape, ids: idKindOf(loaded, request.ids) } };
     } catch (error) {
       backend.releaseIndex(loaded.index);
       throw error;
     }
-    return loaded;
   } finally {
     backend.releaseLoad(load);
   }

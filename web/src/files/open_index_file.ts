@@ -3,8 +3,8 @@
 import type { LoadedIndex } from '../backend/core_backend.js';
 import type { Applier, ApplierEvents, Home } from '../backend/home.js';
 import { abortable } from '../errors.js';
-import { unsafeId } from '../id_codec.js';
-import type { OpenPlan } from '../index_options.js';
+import { unsafeId, type IdKind } from '../id_codec.js';
+import { badOption, type OpenPlan } from '../index_options.js';
 import { isNode } from '../platform/environment.js';
 import type { LoadOptions, OpenOptions, OpenSource } from '../types.js';
 import { isLog, type FileClaim, type FilePlace } from './index_file.js';
@@ -84,8 +84,16 @@ export async function openIndexFile(
   }
 }
 
-/** BAD_ID where an id is none of this kind. */
-export function checkLargestId({ largestId }: LoadedIndex, ids: OpenPlan['ids']): void {
-  if (ids !== 'number' || largestId <= BigInt(Number.MAX_SAFE_INTEGER)) return;
+/**
+ * The kind of ids of an index that was opened, where this one was asked for. BAD_OPTION where the
+ * file has the other; BAD_ID where an id is none of the kind.
+ */
+export function idKindOf({ strings, largestId }: LoadedIndex, wanted: OpenPlan['ids']): IdKind {
+  if (wanted !== undefined && strings !== (wanted === 'string')) {
+    throw badOption('ids', wanted, strings ? "'string', which the ids in the file are"
+      : "'number' or 'bigint', which the ids in the file are");
+  }
+  const kind = strings ? 'string' : wanted ?? 'number';
+  if (kind !== 'number' || largestId <= BigInt(Number.MAX_SAFE_INTEGER)) return kind;
   throw unsafeId(largestId);
 }
