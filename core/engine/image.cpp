@@ -13,9 +13,10 @@ namespace vicinal::engine {
 
 namespace {
 
-// Originals have no place in either form yet.
+// Originals have no place in a log yet, which is what an index of strings is written as.
 [[nodiscard]] Status check_kind(ReaderCore& reader) noexcept {
-  if (reader.core().options().originals == Originals::none) return {};
+  const IndexOptions& options = reader.core().options();
+  if (options.originals == Originals::none || options.ids == IdKind::number) return {};
   return Status(Code::unsupported, static_cast<std::uint64_t>(OptionName::originals));
 }
 

@@ -4,7 +4,8 @@
 // Thread safety: save with a reader of one's own; load makes a new index.
 // I1: the payload is: options (40 bytes), from format version 2 on the calibration's origin (dim
 //     floats, padded to 8 bytes with zeros), then ids (u64), factors (3 floats) and packed rows of
-//     the live rows in slot order. Everything is little-endian.
+//     the live rows in slot order, each packed row followed by its original where those are kept.
+//     Everything is little-endian.
 // I2: an index whose ids are strings is written as a log (log_bytes.hpp), from memory for all of
 //     it; its first page comes last, so that one that is cut short is never a valid one.
 #pragma once

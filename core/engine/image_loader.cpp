@@ -8,6 +8,7 @@
 #include "engine/opener.hpp"
 #include "quant/calibration.hpp"
 #include "quant/factor_limits.hpp"
+#include "quant/original_row.hpp"
 
 namespace vicinal::engine {
 namespace {
@@ -41,7 +42,23 @@ std::uint64_t ImageLoader::bytes() const noexcept {
 }
 
 std::uint64_t ImageLoader::row_bytes() const noexcept {
-  return core_->quantiser().layout().packed_row_bytes;
+  const quant::CodeLayout& layout = core_->quantiser().layout();
+  return layout.packed_row_bytes +
+         quant::original_row_bytes(core_->options().originals, layout.dim);
+}
+
+// CORRUPT for what no row as it was given can be.
+Status ImageLoader::check_originals(std::uint64_t rows) const noexcept {
+  const Originals kind = core_->options().originals;
+  if (kind == Originals::none) return {};
+  const quant::CodeLayout& layout = core_->quantiser().layout();
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    const auto* row = rows_.as<std::uint8_t>() + i * row_bytes();
+    if (!quant::is_original(kind, row + layout.packed_row_bytes, layout.dim)) {
+      return Status(Code::corrupt);
+    }
+  }
+  return {};
 }
 
 Status ImageLoader::take(std::span<const std::byte> bytes) noexcept {
@@ -132,11 +149,8 @@ Status ImageLoader::take_head() noexcept {
   options.memory_bytes_max = memory_bytes_max_;
   const std::uint64_t left = header_.payload_bytes - sizeof head_;
   auto core = Core::create(options);
-  const bool unknown = core.ok() && options.originals != Originals::none;
-  if ((unknown || core.code() == Code::unsupported) && left > 0) {  // I3
-    told_at_end_ = unknown ? Status(Code::unsupported,
-                                    static_cast<std::uint64_t>(OptionName::originals))
-                           : core.status();
+  if (core.code() == Code::unsupported && left > 0) {  // I3
+    told_at_end_ = core.status();
     want(Stage::skipped, nullptr, left);
     return {};
   }
@@ -225,6 +239,7 @@ Status ImageLoader::want_rows() noexcept {
 
 Status ImageLoader::take_rows() noexcept {
   Part& part = *first_;
+  if (const Status originals = check_originals(part.rows); !originals.ok()) return originals;
   auto message = core_->make_message(MessageKind::add, part.rows);
   if (!message.ok()) return message.status();
   std::memcpy((*message)->ids(), part.ids.data(), part.ids.size());

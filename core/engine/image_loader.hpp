@@ -78,7 +78,9 @@ class ImageLoader {
   [[nodiscard]] Status want_rows() noexcept;
   [[nodiscard]] Status end() noexcept;
   void want(Stage stage, void* target, std::uint64_t bytes) noexcept;
+  // Of a packed row and its original.
   [[nodiscard]] std::uint64_t row_bytes() const noexcept;
+  [[nodiscard]] Status check_originals(std::uint64_t rows) const noexcept;
 
   std::uint64_t memory_bytes_max_;
   ChecksumStream checksum_;

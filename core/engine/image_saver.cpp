@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "quant/original_row.hpp"
 #include "storage/image.hpp"
 
 namespace vicinal::engine {
@@ -30,7 +31,9 @@ ImageSaver::ImageSaver(const IndexOptions& options, const quant::CodeLayout& lay
                        const segment::Version& version, ChecksumStream checksum) noexcept
     : options_(options),
       layout_(layout),
-      at_(origin_bytes(version, layout.dim), version.live_rows, layout.packed_row_bytes),
+      original_bytes_(quant::original_row_bytes(options.originals, layout.dim)),
+      at_(origin_bytes(version, layout.dim), version.live_rows,
+          layout.packed_row_bytes + original_bytes_),
       checksum_(std::move(checksum)),
       format_(version.origin() == nullptr ? storage::kImageVersionPlain
                                           : storage::kImageVersion) {}
@@ -81,9 +84,12 @@ std::size_t ImageSaver::fill(const segment::Version& version, std::span<std::byt
                         std::memcpy(to, &factors, sizeof factors);
                       });
     default:
-      return put_rows(version, room, layout_.packed_row_bytes,
+      return put_rows(version, room, layout_.packed_row_bytes + original_bytes_,
                       [this](const SegmentView& view, std::uint32_t row, std::byte* to) {
                         view.copy_packed_row(layout_, row, reinterpret_cast<std::uint8_t*>(to));
+                        if (original_bytes_ == 0) return;
+                        std::memcpy(to + layout_.packed_row_bytes,
+                                    view.segment->originals().row(row), original_bytes_);
                       });
   }
 }

@@ -55,6 +55,7 @@ class ImageSaver {
 
   IndexOptions options_;
   quant::CodeLayout layout_;
+  std::size_t original_bytes_;  // of a row
   ImageLayout at_;
   ChecksumStream checksum_;
   std::uint64_t written_ = 0;  // of the payload

@@ -253,7 +253,12 @@ void Message::take_packed(std::uint64_t first, const std::uint8_t* packed_rows,
   VICINAL_ASSERT(packed_rows_ != nullptr);
   VICINAL_ASSERT(first <= count_ && rows <= count_ - first);
   const std::size_t row_bytes = quantiser_->layout().packed_row_bytes;
-  std::copy(packed_rows, packed_rows + rows * row_bytes, packed_rows_ + first * row_bytes);
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    const std::uint8_t* row = packed_rows + i * (row_bytes + original_bytes_);
+    std::copy(row, row + row_bytes, packed_rows_ + (first + i) * row_bytes);
+    std::copy(row + row_bytes, row + row_bytes + original_bytes_,
+              originals_ + (first + i) * original_bytes_);
+  }
   std::copy(factors, factors + rows, factors_ + first);
   rows_filled_ += rows;
 }

@@ -122,7 +122,8 @@ class Message {
     return quantiser_->encode_scratch_bytes();
   }
   void count_filled(std::uint64_t rows) noexcept { rows_filled_ += rows; }
-  // Takes over rows that are packed already, in place of `encode`.
+  // Takes over rows that are packed already, in place of `encode`; each is followed by its original
+  // where there are such.
   void take_packed(std::uint64_t first, const std::uint8_t* packed_rows,
                    const quant::RowFactors* factors, std::uint64_t rows) noexcept;
 

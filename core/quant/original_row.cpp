@@ -30,6 +30,24 @@ void store_original(Originals kind, const float* vector, std::uint32_t dim,
   }
 }
 
+bool is_original(Originals kind, const std::uint8_t* bytes, std::uint32_t dim) noexcept {
+  VICINAL_ASSERT(kind != Originals::none);
+  constexpr std::uint16_t kHalfMagnitude = 0x7fff;
+  constexpr std::uint16_t kHalfInfinity = 0x7c00;
+  for (std::uint32_t j = 0; j < dim; ++j) {
+    if (kind == Originals::float16) {
+      std::uint16_t half = 0;
+      std::memcpy(&half, bytes + j * sizeof half, sizeof half);
+      if ((half & kHalfMagnitude) >= kHalfInfinity) return false;
+    } else {
+      float value = 0;
+      std::memcpy(&value, bytes + j * sizeof value, sizeof value);
+      if (!(std::fabs(value) < kMagnitudeLimit)) return false;
+    }
+  }
+  return true;
+}
+
 void load_original(Originals kind, const std::uint8_t* bytes, std::uint32_t dim,
                    float* vector) noexcept {
   VICINAL_ASSERT(kind != Originals::none);

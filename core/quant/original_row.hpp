@@ -30,6 +30,9 @@ namespace vicinal::quant {
 // `bytes`: original_row_bytes. Of a valid vector.
 void store_original(Originals kind, const float* vector, std::uint32_t dim,
                     std::uint8_t* bytes) noexcept;
+// Whether bytes from outside are a row that `store_original` can have made.
+[[nodiscard]] bool is_original(Originals kind, const std::uint8_t* bytes,
+                               std::uint32_t dim) noexcept;
 void load_original(Originals kind, const std::uint8_t* bytes, std::uint32_t dim,
                    float* vector) noexcept;
 

@@ -55,10 +55,13 @@ constexpr std::size_t kWaveBytes = std::size_t{16} << 20;
   return static_cast<std::size_t>(std::min(wanted, rows));
 }
 
-// What the walk looks for: with re-ranking, candidates of any score.
+// What the walk looks for. With re-ranking, candidates of any score, and with half the certainty: a
+// row that is skipped by mistake has its bound near the last candidate's, far below the best k.
 [[nodiscard]] SearchOptions options_of_walk(const SearchOptions& options) noexcept {
   SearchOptions walk = options;
-  if (reranks(options)) walk.min_score = -std::numeric_limits<float>::infinity();
+  if (!reranks(options)) return walk;
+  walk.min_score = -std::numeric_limits<float>::infinity();
+  walk.certainty /= 2;
   return walk;
 }
 
@@ -208,7 +211,7 @@ Status search_wave(const segment::Version& version, const quant::Quantiser& quan
 
   const Scan::Shared shared{version, quantiser, k, eligible, buffers.rest.as<std::uint8_t>()};
   const SearchOptions walk_options = options_of_walk(options);
-  const float certainty = asked ? std::numeric_limits<float>::infinity() : options.certainty;
+  const float certainty = asked ? std::numeric_limits<float>::infinity() : walk_options.certainty;
   const AllowedBlocks blocks = allowed == nullptr ? AllowedBlocks{} : allowed->view();
   Wave wave(shared, allowed == nullptr ? nullptr : &blocks, asked);
   for (std::size_t i = 0; i < count; ++i) {

@@ -13,10 +13,13 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "vicinal/types.hpp"
 
 namespace vicinal::bench {
 
@@ -56,6 +59,8 @@ struct Options {
   std::vector<std::size_t> threads;
   double seconds = 1;  // a measured row, at least
   float certainty = 3.0f;
+  // Rows that the index keeps as they were given; none: the bench has no such option.
+  std::optional<Originals> originals;
   // By the user; else they are what the bench is made for.
   bool n_is_given = false;
   bool dim_is_given = false;

@@ -1,13 +1,14 @@
 // bench scan: what a search costs, and what the sign plane saves it.
 //
 // Mode `plane` is the default search, mode `full` the same index with every row's whole code
-// scored. They alternate query by query: whatever slows the machine down slows both. One thread.
-// The queries of a mixture are 1,000, and none comes twice before all have come once. recall,
-// same_top10 and rows_scored are of that first round: the whole of it for single searches with the
-// first k, of `queries` of it for the others, which stop when their time is over. speedup is of
-// processor time: on a busy machine long calls are interrupted, short ones are not.
+// scored; codes decide in both. With --originals, mode `rerank` is the default search of such an
+// index: 4 k candidates, ranked by exact scores. They alternate query by query: whatever slows the
+// machine down slows both. One thread. The queries of a mixture are 1,000, and none comes twice
+// before all have come once. recall, same_top10 and rows_scored are of that first round: the whole
+// of it for single searches with the first k, of `queries` of it for the others, which stop when
+// their time is over. speedup is of processor time: on a busy machine long calls are interrupted,
+// short ones are not.
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "bench/bench.hpp"
@@ -39,7 +40,7 @@ struct Mode {
   // The ids of the call just made, query by query.
   std::vector<std::vector<std::uint64_t>> found;
 };
-using Modes = std::array<Mode, 2>;
+using Modes = std::vector<Mode>;
 
 struct Setting {
   const DataSet& data;
@@ -53,7 +54,11 @@ struct Setting {
 Modes make_modes(const Options& options, std::size_t k) {
   Modes modes{Mode{"plane", search_options(options, k), {}, 0, 0, 0, {}},
               Mode{"full", search_options(options, k), {}, 0, 0, 0, {}}};
+  for (Mode& mode : modes) mode.options.rerank = 0;
   modes[1].options.exhaustive = true;
+  if (options.originals.value_or(Originals::none) != Originals::none) {
+    modes.push_back({"rerank", search_options(options, k), {}, 0, 0, 0, {}});
+  }
   return modes;
 }
 
@@ -131,8 +136,8 @@ void measure(const Options& options, const Setting& setting, Reader& reader,
   warm_up(setting, calls, reader, modes);
   const std::size_t calls_min = std::min(setting.calls_min, calls);
   std::size_t judged = 0;
-  std::array<std::uint64_t, 2> scored{};
-  const Budget budget(2 * options.seconds);
+  std::vector<std::uint64_t> scored(modes.size());
+  const Budget budget(static_cast<double>(modes.size()) * options.seconds);
   cli::Progress progress("calls", std::nullopt);
   for (std::size_t at = 0; at < calls_min || !budget.spent(); ++at) {
     cli::check_interrupted();
@@ -141,7 +146,7 @@ void measure(const Options& options, const Setting& setting, Reader& reader,
     if (at < calls) {
       judge(setting, first, modes);
       judged += setting.nq;
-      scored = {modes[0].scored, modes[1].scored};
+      for (std::size_t i = 0; i < modes.size(); ++i) scored[i] = modes[i].scored;
     }
     progress.show(at);
   }
@@ -154,7 +159,7 @@ void measure(const Options& options, const Setting& setting, Reader& reader,
 // Every k with single queries, the first k with batches as well.
 void measure_index(const Options& options, const DataSet& data, const Truth& truth, unsigned bits,
                    std::vector<Row>& rows) {
-  const Index index = build_index(data, bits);
+  const Index index = build_index(data, bits, options.originals.value_or(Originals::none));
   Reader reader = open_reader(index);
   for (const std::size_t k : options.k) {
     if (k > truth.width()) continue;  // checked where the user named it
@@ -191,6 +196,7 @@ Options scan_defaults() {
   options.bits = {4};
   options.k = {10, 1000};
   options.seconds = 1.5;
+  options.originals = Originals::none;
   return options;
 }
 

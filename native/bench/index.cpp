@@ -14,10 +14,11 @@ constexpr std::size_t kBatchRows = 8192;
 
 }  // namespace
 
-Index make_index(std::uint32_t dim, unsigned bits) {
+Index make_index(std::uint32_t dim, unsigned bits, Originals originals) {
   IndexOptions options;
   options.dim = dim;
   options.bits = static_cast<std::uint8_t>(bits);
+  options.originals = originals;
   options.partitions.mode = Partitions::Mode::none;
   return cli::require(kSubject, Index::create(options));
 }
@@ -29,8 +30,8 @@ void add_rows(Index& index, const DataSet& data, std::size_t first, std::size_t 
   (void)cli::require(kSubject, index.add(ids, data.row_range(first, count)));
 }
 
-Index build_index(const DataSet& data, unsigned bits) {
-  Index index = make_index(data.dim, bits);
+Index build_index(const DataSet& data, unsigned bits, Originals originals) {
+  Index index = make_index(data.dim, bits, originals);
   for (std::size_t first = 0; first < data.row_count(); first += kBatchRows) {
     add_rows(index, data, first, std::min(kBatchRows, data.row_count() - first));
   }

@@ -16,13 +16,15 @@ namespace vicinal::bench {
 inline constexpr const char* kSubject = "the index measured";
 
 // Empty, by the cosine, flat.
-[[nodiscard]] Index make_index(std::uint32_t dim, unsigned bits);
+[[nodiscard]] Index make_index(std::uint32_t dim, unsigned bits,
+                               Originals originals = Originals::none);
 
 // Rows [first, first + count) of the data, as one batch.
 void add_rows(Index& index, const DataSet& data, std::size_t first, std::size_t count);
 
 // All of the data, in batches.
-[[nodiscard]] Index build_index(const DataSet& data, unsigned bits);
+[[nodiscard]] Index build_index(const DataSet& data, unsigned bits,
+                                Originals originals = Originals::none);
 
 [[nodiscard]] Reader open_reader(const Index& index);
 

@@ -9,6 +9,7 @@
 #include "bench/environment.hpp"
 #include "cli/command.hpp"
 #include "cli/failure.hpp"
+#include "cli/index_file.hpp"
 #include "cli/option_checks.hpp"
 #include "cli/output_file.hpp"
 #include "vicinal/types.hpp"
@@ -162,6 +163,17 @@ void attach_options(CLI::App& parser, Chosen& chosen) {
   add_list(parser, "--k,-k", options.k, kNeighboursMax, "Neighbours to find for each query");
   if (!options.threads.empty()) {
     add_list(parser, "--threads", options.threads, kCallersMax, "Callers at a time");
+  }
+  if (options.originals) {
+    parser.add_option_function<std::string>(
+              "--originals",
+              [&options](const std::string& name) {
+                for (const auto kind : {Originals::none, Originals::float16, Originals::float32}) {
+                  if (name == name_of(kind)) options.originals = kind;
+                }
+              },
+              "Rows kept beside the codes: one more mode, which ranks by them")
+        ->check(CLI::IsMember({"none", "float16", "float32"}));
   }
   parser.add_option("--seconds", options.seconds, "Time for a measured row, at least")
       ->check(CLI::Range(kSecondsMin, kSecondsMax).description(""))

@@ -47,11 +47,15 @@ IndexOptions index_options(const BuildOptions& options, std::uint32_t dim) {
 }
 
 Index create(const BuildOptions& options, std::uint32_t dim) {
-  if (options.originals != "none") {  // told before hours of work, not when the file is written
-    throw Failure(Code::unsupported, fmt::format("--originals {}: files have no place for them yet",
-                                                 options.originals));
-  }
   return require(options.output, Index::create(index_options(options, dim)));
+}
+
+// Files that can be mapped and written on have no place for originals yet.
+void write_image(const Index& index, const std::string& path) {
+  const std::vector<std::byte> bytes = require(path, index.to_bytes());
+  OutputFile file(path);
+  file.write(bytes);
+  file.commit();
 }
 
 Report build(const BuildOptions& options) {
@@ -71,7 +75,11 @@ Report build(const BuildOptions& options) {
   Index index = create(options, rows.dim());
   if (options.calibrate) options.ingest.calibrate(index);
   const std::uint64_t count = options.ingest.run(rows, index, 0);
-  save(index, options.output);
+  if (index.options().originals == Originals::none) {
+    save(index, options.output);
+  } else {
+    write_image(index, options.output);
+  }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
   const Stats stats = stats_of(index, options.output);
 

@@ -86,12 +86,22 @@ describe('wrong usage exits 2', () => {
   });
 });
 
-it('options that this version lacks are UNSUPPORTED, not silently dropped', () => {
-  const one = write('one.fvecs', fvecs([[1, 2]]));
-  const out = file('o.vic');
-  const failure = fail(['build', '--input', one, '--output', out, '--originals', 'float16']);
+it('an index with originals ranks by them; what this version cannot do with it is told', () => {
+  const rows = write('originals.fvecs', fvecs([[1, 2], [2, 1], [3, 3]]));
+  const out = file('originals.vic');
+  const build = runCommand(['build', '--input', rows, '--output', out, '--originals', 'float16',
+    '--bits', '1', '--metric', 'l2']);
+  expect(build).toMatchObject({ status: 0 });
+  const info = runCommand(['info', '--index', out, '--json']);
+  expect(JSON.parse(info.stdout)).toMatchObject({ rows: 3, originals: 'float16' });
+  const search = ['search', '--index', out, '--queries', rows, '-k', '1', '--json'];
+  for (const rerank of [[], ['--rerank', '3']]) {
+    const { results } = JSON.parse(runCommand([...search, ...rerank]).stdout);
+    expect(results).toEqual([0, 1, 2].map((id) => ({ ids: [id], scores: [0] })));
+  }
+  const failure = fail(['add', '--index', out, '--input', rows]);
   expect(failure).toMatchObject({ status: 1, code: 'UNSUPPORTED' });
-  expect(failure.message).toContain('--originals float16');
+  expect(failure.message).toContain('originals');
 });
 
 it('--json may stand before the command', () => {

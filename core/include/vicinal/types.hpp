@@ -97,7 +97,8 @@ struct SearchOptions {
   // The same where ids are strings. Of a row that is gone meanwhile the place among rows of the
   // same score is not known: all of these come again. So do they where the id has no data().
   std::optional<StringHit> string_after;
-  // Standard deviations of the skip test, >= 0; infinity scores every row in full.
+  // Standard deviations of the skip test, >= 0; infinity scores every row in full. Half as many
+  // where candidates are chosen that will be ranked again.
   float certainty = 3.0f;
   bool exhaustive = false;  // the same as an infinite certainty
   // Only a version of at least this sequence may answer, else WOULD_BLOCK(its sequence, this one):
