@@ -21,8 +21,8 @@ namespace {
 
 static_assert(sizeof(StatusBlock) == 24 && sizeof(OptionsBlock) == 48);
 static_assert(sizeof(MessageBlock) == 72 && offsetof(MessageBlock, text) == 64);
-static_assert(sizeof(ReaderBlock) == 144 && offsetof(ReaderBlock, hit_text_offsets) == 136);
-static_assert(sizeof(StatsBlock) == 168 && offsetof(StatsBlock, kernel) == 112);
+static_assert(sizeof(ReaderBlock) == 152 && offsetof(ReaderBlock, reranked) == 144);
+static_assert(sizeof(StatsBlock) == 176 && offsetof(StatsBlock, kernel) == 112);
 static_assert(sizeof(void*) == sizeof(Address), "addresses are those of wasm32");
 
 struct MessageHandle {
@@ -126,6 +126,7 @@ vic_address make_reader(Reader reader, IndexHandle* index, std::uint32_t dim,
   handle->block.k = 10;
   handle->block.min_score = -INFINITY;
   handle->block.certainty = SearchOptions().certainty;
+  handle->block.rerank = kRerankUsual;
   handle->block.query = address_of(query);
   return address_of(handle);
 }
@@ -144,6 +145,7 @@ Result<SearchOptions> options_of(ReaderHandle& handle) noexcept {
   options.k = block.k;
   options.min_score = block.min_score;
   options.certainty = block.certainty;
+  if (block.rerank != kRerankUsual) options.rerank = block.rerank;
   if (block.filter != 0) options.compiled_filter = &at<FilterHandle>(block.filter)->filter;
   if (block.strings == 0) {
     if (block.filtered != 0) options.filter.emplace(handle.filter, block.filter_count);
@@ -219,7 +221,8 @@ std::uint32_t vic_index_stats(vic_address index, vic_address stats, vic_address 
             taken->bits, static_cast<std::uint32_t>(taken->metric), address_of(taken->kernel),
             taken->calibrated ? 1u : 0u, taken->slots_retired, taken->writers_replaced,
             taken->leaked_bytes, taken->searches_shared, taken->chunks_helped, taken->helpers, 0,
-            taken->string_bytes};
+            taken->string_bytes,
+            taken->original_bytes};
   return finish(at<StatusBlock>(status), Status());
 }
 
@@ -432,6 +435,7 @@ VIC_EXPORT(vic_reader_search) std::uint32_t vic_reader_search(vic_address reader
   block.sequence = found->sequence();
   block.rows_estimated = found->rows_estimated;
   block.rows_scored = found->rows_scored;
+  block.reranked = found->reranked ? 1 : 0;
   return finish(&block.status, Status());
 }
 
@@ -463,6 +467,7 @@ std::uint32_t vic_reader_search_batch(vic_address reader, std::uint32_t count) {
   Batch& batch = handle->batch;
   block.hit_count = 0;
   block.rows_estimated = block.rows_scored = 0;
+  block.reranked = 0;
   batch.rows.clear();
   if (count > batch.capacity) return finish(&block.status, Status(Code::bad_option));
   const auto options = options_of(*handle);
@@ -476,6 +481,7 @@ std::uint32_t vic_reader_search_batch(vic_address reader, std::uint32_t count) {
         block.sequence = hits.sequence();
         block.rows_estimated += hits.rows_estimated;
         block.rows_scored += hits.rows_scored;
+        block.reranked = hits.reranked ? 1 : 0;
       });
   if (!searched.ok() || !kept.ok()) return finish(&block.status, searched.ok() ? kept : searched);
   block.hit_count = static_cast<std::uint32_t>(batch.rows.size());

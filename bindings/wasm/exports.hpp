@@ -19,7 +19,7 @@
 namespace vicinal::wasm {
 
 using Address = std::uint32_t;
-inline constexpr std::uint32_t kAbiVersion = 11;
+inline constexpr std::uint32_t kAbiVersion = 12;
 
 struct StatusBlock {      // 24 bytes
   std::uint32_t code;     // 0
@@ -32,7 +32,7 @@ struct OptionsBlock {               // vic_index_create: in; 48 bytes
   std::uint32_t dim;                // 0
   std::uint32_t metric;             // 4
   std::uint32_t bits;               // 8
-  std::uint32_t originals;          // 12
+  std::uint32_t originals;          // 12: 0 none, 1 float16, 2 float32
   std::uint64_t seed;               // 16
   std::uint64_t memory_bytes_max;   // 24
   std::uint64_t retired_bytes_max;  // 32
@@ -54,7 +54,10 @@ struct MessageBlock {            // one write
   std::uint32_t padding;         // 68
 };
 
-struct ReaderBlock {             // one reader's requests and results; 144 bytes
+// ReaderBlock::rerank: so many as are usual.
+inline constexpr std::uint32_t kRerankUsual = 0xffffffff;
+
+struct ReaderBlock {             // one reader's requests and results; 152 bytes
   StatusBlock status;            // 0
   std::uint64_t id;              // 24: in of has and get
   std::uint64_t after_id;        // 32: in of search, with has_after
@@ -79,7 +82,9 @@ struct ReaderBlock {             // one reader's requests and results; 144 bytes
   std::uint32_t strings;         // 128: 1: ids of the call are those of the string buffer
   Address hit_text;              // 132: out of search, where ids are strings: the i-th hit's from
   Address hit_text_offsets;      // 136: hit_text + u64[i] to hit_text + u64[i + 1]
-  std::uint32_t padding;         // 140
+  std::uint32_t rerank;          // 140: in of search
+  std::uint32_t reranked;        // 144: out of search: 1 where scores are exact
+  std::uint32_t padding;         // 148
 };
 
 struct StatsBlock {              // vic_index_stats
@@ -96,7 +101,7 @@ struct StatsBlock {              // vic_index_stats
   std::uint64_t searches_shared, chunks_helped;                                 // 136, 144
   std::uint32_t helpers;                                                        // 152
   std::uint32_t padding;                                                        // 156
-  std::uint64_t string_bytes;                                                   // 160
+  std::uint64_t string_bytes, original_bytes;                                   // 160, 168
 };
 
 struct SaveBlock {            // an index's file on its way out; 48 bytes
@@ -107,7 +112,7 @@ struct SaveBlock {            // an index's file on its way out; 48 bytes
   std::uint32_t slice_bytes;  // 44: 0 behind the last
 };
 
-struct LoadBlock {            // an index on its way in; 72 bytes
+struct LoadBlock {            // an index on its way in; 80 bytes
   StatusBlock status;         // 0
   std::uint64_t total_bytes;  // 24: what the head of the file says; 0 until it has come
   std::uint64_t largest_id;   // 32: of those that have come
@@ -117,10 +122,12 @@ struct LoadBlock {            // an index on its way in; 72 bytes
   std::uint32_t bits;         // 56
   Address room;               // 60: for the file's next bytes, at most
   std::uint32_t room_bytes;   // 64: these many
-  std::uint32_t ids;          // 68: out of finish: 0 numbers, 1 strings
+  std::uint32_t ids;          // 68: this and the next: out of finish: 0 numbers, 1 strings
+  std::uint32_t originals;    // 72
+  std::uint32_t padding;      // 76
 };
 
-struct FileBlock {           // vic_file_open: out; 56 bytes
+struct FileBlock {           // vic_file_open: out; 64 bytes
   StatusBlock status;        // 0
   std::uint64_t largest_id;  // 24: this and the rest: of the index that was opened
   std::uint64_t seed;        // 32
@@ -128,6 +135,8 @@ struct FileBlock {           // vic_file_open: out; 56 bytes
   std::uint32_t metric;      // 44
   std::uint32_t bits;        // 48
   std::uint32_t ids;         // 52: 0 numbers, 1 strings
+  std::uint32_t originals;   // 56
+  std::uint32_t padding;     // 60
 };
 
 struct FlushBlock {        // vic_index_serve_flush: out; 40 bytes

@@ -14,9 +14,9 @@ namespace vicinal::wasm {
 namespace {
 
 static_assert(sizeof(SaveBlock) == 48 && offsetof(SaveBlock, slice) == 40);
-static_assert(sizeof(FileBlock) == 56 && offsetof(FileBlock, ids) == 52);
+static_assert(sizeof(FileBlock) == 64 && offsetof(FileBlock, ids) == 52);
 static_assert(sizeof(FlushBlock) == 40 && offsetof(FlushBlock, asks) == 32);
-static_assert(sizeof(LoadBlock) == 72 && offsetof(LoadBlock, room) == 60);
+static_assert(sizeof(LoadBlock) == 80 && offsetof(LoadBlock, room) == 60);
 
 constexpr std::uint32_t kRoomBytes = 256 << 10;
 static_assert(kRoomBytes >= Saver::kRoomBytesMin);
@@ -145,6 +145,7 @@ VIC_EXPORT(vic_load_finish) vic_address vic_load_finish(vic_address load) {
   block.metric = static_cast<std::uint32_t>(options.metric);
   block.bits = options.bits;
   block.ids = static_cast<std::uint32_t>(options.ids);
+  block.originals = static_cast<std::uint32_t>(options.originals);
   if (block.largest_id == 0) block.largest_id = index->largest_id();  // of a log
   return adopt(std::move(index).value(), &block.status);
 }
@@ -174,6 +175,7 @@ vic_address vic_file_open(vic_address options, std::uint32_t create, std::uint32
   block->metric = static_cast<std::uint32_t>(found.metric);
   block->bits = found.bits;
   block->ids = static_cast<std::uint32_t>(found.ids);
+  block->originals = static_cast<std::uint32_t>(found.originals);
   return adopt(std::move(index).value(), &block->status);
 }
 

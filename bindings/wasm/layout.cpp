@@ -47,6 +47,7 @@ const LayoutEntry kLayout[] = {
     VICINAL_FIELD(ReaderBlock, found), VICINAL_FIELD(ReaderBlock, filter),
     VICINAL_FIELD(ReaderBlock, batch_ends), VICINAL_FIELD(ReaderBlock, strings),
     VICINAL_FIELD(ReaderBlock, hit_text), VICINAL_FIELD(ReaderBlock, hit_text_offsets),
+    VICINAL_FIELD(ReaderBlock, rerank), VICINAL_FIELD(ReaderBlock, reranked),
     VICINAL_END(ReaderBlock),
 
     VICINAL_FIELD(StatsBlock, rows), VICINAL_FIELD(StatsBlock, dead),
@@ -62,7 +63,8 @@ const LayoutEntry kLayout[] = {
     VICINAL_FIELD(StatsBlock, slots_retired), VICINAL_FIELD(StatsBlock, writers_replaced),
     VICINAL_FIELD(StatsBlock, leaked_bytes), VICINAL_FIELD(StatsBlock, searches_shared),
     VICINAL_FIELD(StatsBlock, chunks_helped), VICINAL_FIELD(StatsBlock, helpers),
-    VICINAL_FIELD(StatsBlock, string_bytes), VICINAL_END(StatsBlock),
+    VICINAL_FIELD(StatsBlock, string_bytes), VICINAL_FIELD(StatsBlock, original_bytes),
+    VICINAL_END(StatsBlock),
 
     VICINAL_FIELD(SaveBlock, status), VICINAL_FIELD(SaveBlock, total_bytes),
     VICINAL_FIELD(SaveBlock, offset), VICINAL_FIELD(SaveBlock, slice),
@@ -73,12 +75,14 @@ const LayoutEntry kLayout[] = {
     VICINAL_FIELD(LoadBlock, dim), VICINAL_FIELD(LoadBlock, metric),
     VICINAL_FIELD(LoadBlock, bits), VICINAL_FIELD(LoadBlock, room),
     VICINAL_FIELD(LoadBlock, room_bytes), VICINAL_FIELD(LoadBlock, ids),
+    VICINAL_FIELD(LoadBlock, originals),
     VICINAL_END(LoadBlock),
 
     VICINAL_FIELD(FileBlock, status), VICINAL_FIELD(FileBlock, largest_id),
     VICINAL_FIELD(FileBlock, seed), VICINAL_FIELD(FileBlock, dim),
     VICINAL_FIELD(FileBlock, metric), VICINAL_FIELD(FileBlock, bits),
-    VICINAL_FIELD(FileBlock, ids), VICINAL_END(FileBlock),
+    VICINAL_FIELD(FileBlock, ids), VICINAL_FIELD(FileBlock, originals),
+    VICINAL_END(FileBlock),
 
     VICINAL_FIELD(FlushBlock, status), VICINAL_FIELD(FlushBlock, sequence),
     VICINAL_FIELD(FlushBlock, asks), VICINAL_END(FlushBlock),

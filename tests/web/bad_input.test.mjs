@@ -76,10 +76,7 @@ const misplaced = [
   ['dim', { dim: undefined }, { dim }, /dim/],
 ];
 
-const later = [
-  { dim, originals: 'float16' }, { dim, originals: 'float32' },
-  { dim, partitions: 100 },
-];
+const later = [{ dim, partitions: 100 }];
 
 const searchOptions = [
   [{ k: -1 }, 'BAD_OPTION'], [{ k: 1.5 }, 'BAD_OPTION'], [{ k: NaN }, 'BAD_OPTION'],
@@ -88,7 +85,7 @@ const searchOptions = [
   [{ certainty: -1 }, 'BAD_OPTION'], [{ certainty: NaN }, 'BAD_OPTION'],
   [{ recall: 0 }, 'BAD_OPTION'], [{ recall: 1.1 }, 'BAD_OPTION'], [{ probes: 0 }, 'BAD_OPTION'],
   [{ probes: 'some' }, 'BAD_OPTION'], [{ rerank: -1 }, 'BAD_OPTION'],
-  [{ rerank: 40 }, 'UNSUPPORTED'], [{ minSequence: NaN }, 'BAD_OPTION'],
+  [{ rerank: 40 }, 'BAD_OPTION'], [{ minSequence: NaN }, 'BAD_OPTION'],
   [{ minSequence: 1e9 }, 'WOULD_BLOCK'], [{ after: 7 }, 'BAD_OPTION'],
   [{ after: { id: -1, score: 0 } }, 'BAD_ID'], [{ after: { id: 1, score: NaN } }, 'BAD_OPTION'],
   [{ after: { id: 1 } }, 'BAD_OPTION'], [{ filter: 7 }, 'BAD_OPTION'],

@@ -46,15 +46,17 @@ const kCodes: readonly (ErrorCode | 'OK')[] = [
 const kOptions: readonly string[] = [
   'an option', 'dim', 'metric', 'bits', 'originals', 'partitions', 'seed', 'k', 'certainty',
   'minScore', 'after', 'filter', 'maxBytes', 'readers', 'ids.length', 'handle', 'path', 'sample',
-  'calibrate', 'write', 'helpers', 'ids', 'durable',
+  'calibrate', 'write', 'helpers', 'ids', 'durable', 'rerank',
 ];
 
 /** Options that are refused for a reason of their own, by their place above. */
 const kReasons: Record<number, string> = {
+  10: 'after is no hit, or of a search that ranks by originals: all pages need rerank: 0',
   15: 'the write is of another index, has rows that were not encoded, or was submitted before',
   17: 'sample: fewer rows than a calibration needs (32)',
   18: 'calibrate: the index has rows, whose codes would mean other vectors',
   19: 'the index was calibrated after this write was made: make it again',
+  23: 'rerank: the index keeps no originals',
 };
 
 /** By number of the core's BadId. */
@@ -69,7 +71,8 @@ const kBadIds: readonly ((row: bigint) => string)[] = [
 const kSentences: Record<ErrorCode, (a: bigint, b: bigint) => string> = {
   DIMENSION: (a, b) => `a vector has ${a} coordinates where ${b} were expected`,
   NOT_FINITE: (a, b) =>
-    `coordinate ${b} of row ${a} is not finite or its magnitude is 1e16 or more`,
+    `coordinate ${b} of row ${a} is not finite or its magnitude is 1e16 or more`
+    + " (65,520 where originals are 'float16')",
   DUPLICATE_ID: (a, b) => `${b === 0n ? `id ${a}` : `the id of row ${a}`} is already present, or`
     + ' comes twice in this write',
   UNKNOWN_ID: (a, b) => b === 0n ? `id ${a} is not present` : 'the id is not present',
@@ -92,6 +95,7 @@ const kSentences: Record<ErrorCode, (a: bigint, b: bigint) => string> = {
 
 function unsupportedSentence(option: string | undefined): string {
   if (option === 'ids') return 'ids: an index whose ids are strings cannot be saved yet';
+  if (option === 'originals') return 'originals: an index that keeps originals cannot be saved yet';
   const named = option !== undefined && option !== kOptions[0];
   return `${named ? `${option}: ` : ''}this build or platform cannot do it`;
 }

@@ -6,18 +6,20 @@ export interface FoundRows {
   readonly ids: PackedIds;
   readonly scores: Float32Array;
   readonly sequence: number;
+  readonly reranked: boolean;
 }
 
 class HitList implements Hits {
   readonly ids: Float64Array | BigUint64Array | string[];
   readonly scores: Float32Array;
   readonly sequence: number;
-  readonly reranked = false;
+  readonly reranked: boolean;
 
   constructor(found: FoundRows, kind: IdKind) {
     this.ids = unpackIds(found.ids, kind);
     this.scores = found.scores;
     this.sequence = found.sequence;
+    this.reranked = found.reranked;
   }
 
   get length(): number {

@@ -7,6 +7,9 @@ export const kDimMax = 16384;
 export const kDefaultBytes = 2 ** 30;
 /** What a WebAssembly memory can have. */
 export const kBytesMax = 2 ** 32;
+export type Originals = NonNullable<IndexOptions['originals']>;
+/** By number of the core's Originals. */
+export const kOriginals: readonly Originals[] = ['none', 'float16', 'float32'];
 export const kMetrics: readonly Metric[] = ['cosine', 'ip', 'l2'];
 /** Of an index. */
 const kHelpersMax = 32;
@@ -18,6 +21,7 @@ export interface IndexShape {
   readonly dim: number;
   readonly metric: Metric;
   readonly bits: number;
+  readonly originals: Originals;
   readonly seed: bigint;
   readonly ids: IdKind;
 }
@@ -94,13 +98,7 @@ function checkSeed(value: unknown): bigint {
 }
 
 function checkLater(options: IndexOptions): void {
-  const { originals = 'none', partitions = 'auto' } = options;
-  if (originals !== 'none') {
-    if (originals === 'float16' || originals === 'float32') {
-      throw unsupported(`originals: '${originals}'`);
-    }
-    throw badOption('originals', originals, "'none', 'float16' or 'float32'");
-  }
+  const { partitions = 'auto' } = options;
   if (partitions !== 'auto' && partitions !== 'none') {
     if (Number.isSafeInteger(partitions) && partitions > 0) {
       throw unsupported(`partitions: ${partitions}`);
@@ -113,14 +111,18 @@ function checkLater(options: IndexOptions): void {
 export function checkIndexOptions(options: IndexOptions): IndexShape {
   checkObject('options', options);
   const { dim, metric = 'cosine', bits = 4, ids = 'number', seed = 0 } = options;
+  const { originals = 'none' } = options;
   if (!Number.isInteger(dim) || dim < 1 || dim > kDimMax) {
     throw badOption('dim', dim, `an integer from 1 to ${kDimMax}`);
   }
   if (!kMetrics.includes(metric)) throw badOption('metric', metric, "'cosine', 'ip' or 'l2'");
   if (!kBits.includes(bits)) throw badOption('bits', bits, '1, 2, 3, 4 or 8');
+  if (!kOriginals.includes(originals)) {
+    throw badOption('originals', originals, "'none', 'float16' or 'float32'");
+  }
   checkIds(ids);
   checkLater(options);
-  return { dim, metric, bits, seed: checkSeed(seed), ids };
+  return { dim, metric, bits, originals, seed: checkSeed(seed), ids };
 }
 
 function checkIds(ids: unknown): asserts ids is IdKind {

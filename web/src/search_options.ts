@@ -1,6 +1,5 @@
 // The options of a search, checked, with every iterable of the caller run to its end: what comes
 // out holds plain numbers and arrays of ours.
-import { unsupported } from './errors.js';
 import { Filter } from './filter.js';
 import { packId, type IdKind, type PackedIds } from './id_codec.js';
 import { badOption } from './index_options.js';
@@ -9,6 +8,8 @@ import type { Hit, SearchOptions } from './types.js';
 /** What the core is asked for. Cloneable. */
 export interface SearchRequest {
   readonly k: number;
+  /** Undefined: as many as are usual. */
+  readonly rerank: number | undefined;
   /** float32. */
   readonly minScore: number;
   readonly certainty: number;
@@ -25,6 +26,7 @@ export interface SearchRequest {
 export const kDefaultK = 10;
 const kDefaultCertainty = 3;
 const kMaxK = 0xffff_ffff;
+const kMaxRerank = 0xffff_fffe;
 
 /**
  * The least float32 that is not below `value`: scores are float32, so `score >= value` is the same.
@@ -45,6 +47,14 @@ function checkK(k: unknown): number {
   return Math.min(k, kMaxK);
 }
 
+function checkRerank(rerank: unknown): number | undefined {
+  if (rerank === undefined) return undefined;
+  if (typeof rerank !== 'number' || !Number.isInteger(rerank) || rerank < 0) {
+    throw badOption('rerank', rerank, 'an integer >= 0');
+  }
+  return Math.min(rerank, kMaxRerank);
+}
+
 function checkNumber(name: string, value: unknown, least: number): number {
   if (typeof value !== 'number' || !(value >= least)) {
     throw badOption(name, value, least === -Infinity ? 'a number' : `a number >= ${least}`);
@@ -53,11 +63,7 @@ function checkNumber(name: string, value: unknown, least: number): number {
 }
 
 function checkUnused(options: SearchOptions): void {
-  const { rerank, recall, probes } = options;
-  if (rerank !== undefined && rerank !== 0) {
-    if (Number.isSafeInteger(rerank) && rerank > 0) throw unsupported(`rerank: ${rerank}`);
-    throw badOption('rerank', rerank, 'an integer >= 0');
-  }
+  const { recall, probes } = options;
   if (recall !== undefined && !(typeof recall === 'number' && recall > 0 && recall <= 1)) {
     throw badOption('recall', recall, 'a number, 0 < recall <= 1');
   }
@@ -79,8 +85,8 @@ function checkAfter(after: Hit | undefined, kind: IdKind): SearchRequest['after'
 }
 
 /**
- * BAD_OPTION naming the option; BAD_ID of a filter or `after`; UNSUPPORTED for `rerank`; what a
- * throwing iterator of `filter` throws.
+ * BAD_OPTION naming the option; BAD_ID of a filter or `after`; what a throwing iterator of
+ * `filter` throws.
  */
 export function checkSearchOptions(options: SearchOptions, kind: IdKind): SearchRequest {
   if (typeof options !== 'object' || options === null) {
@@ -91,6 +97,7 @@ export function checkSearchOptions(options: SearchOptions, kind: IdKind): Search
   checkUnused(options);
   const request = {
     k: checkK(k),
+    rerank: checkRerank(options.rerank),
     minScore: floatCeil(checkNumber('minScore', minScore, -Infinity)),
     certainty: exhaustive ? Infinity : Math.fround(checkNumber('certainty', certainty, 0)),
     minSequence: checkNumber('minSequence', minSequence, 0),

@@ -25,7 +25,10 @@ export interface IndexOptions {
   metric?: Metric;
   /** Bits a coordinate in memory. Default 4. */
   bits?: 1 | 2 | 3 | 4 | 8;
-  /** What is kept beside the codes. Default 'none'; the others are UNSUPPORTED in this version. */
+  /**
+   * Rows kept as they were given, beside their codes, for exact scores and `get`. Default 'none'.
+   * 'float16' rounds; magnitudes of 65,520 and more are NOT_FINITE then.
+   */
   originals?: 'none' | 'float16' | 'float32';
   /** Default 'auto'. Both words mean a flat index here; a number is UNSUPPORTED in this version. */
   partitions?: 'auto' | 'none' | number;
@@ -177,7 +180,11 @@ export interface SearchOptions {
   k?: number;
   /** Only these rows may appear. Unknown ids are ignored; none allowed means none found. */
   filter?: Filter | Iterable<Id> | Iterable<string>;
-  /** Candidates to re-rank from originals. Only 0 until originals exist; more is UNSUPPORTED. */
+  /**
+   * So many of the best by their codes, `k` at least, are ranked by exact scores of their
+   * originals; 0: codes decide. Default 4 k where the index keeps originals, else 0. BAD_OPTION for
+   * more than 0 without originals, or together with `after`: all pages need 0.
+   */
   rerank?: number;
   /** Only rows with at least this score. */
   minScore?: number;
@@ -212,7 +219,7 @@ export interface Hits extends Iterable<Hit> {
   readonly scores: Float32Array;
   /** The version that answered. */
   readonly sequence: number;
-  /** Whether the scores come from originals. */
+  /** Whether the scores are exact, from originals. */
   readonly reranked: boolean;
 }
 
@@ -226,6 +233,8 @@ export interface Stats {
   readonly bytes: {
     /** Codes, factors and ids. */
     readonly segments: number;
+    /** Rows as they were given. */
+    readonly originals: number;
     readonly idTable: number;
     /** Ids that are strings, of removed rows, too, until their memory is reused. */
     readonly strings: number;

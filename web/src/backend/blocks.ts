@@ -4,7 +4,7 @@
 //     every name and every offset when a module is loaded.
 import { VicinalError } from '../errors.js';
 
-export const kAbiVersion = 11;
+export const kAbiVersion = 12;
 
 export const kStatus = { code: 0, a: 8, b: 16, bytes: 24 } as const;
 
@@ -22,15 +22,18 @@ export const kReader = {
   status: 0, id: 24, afterId: 32, afterScore: 40, hasAfter: 44, k: 48, minScore: 52, certainty: 56,
   filtered: 60, filterCount: 64, hitCount: 68, hitIds: 72, hitScores: 76, sequence: 80, rows: 88,
   rowsEstimated: 96, rowsScored: 104, query: 112, found: 116, filter: 120, batchEnds: 124,
-  strings: 128, hitText: 132, hitTextOffsets: 136, bytes: 144,
+  strings: 128, hitText: 132, hitTextOffsets: 136, rerank: 140, reranked: 144, bytes: 152,
 } as const;
+
+/** As `rerank`: as many as are usual. */
+export const kRerankUsual = 0xffff_ffff;
 
 export const kStats = {
   rows: 0, dead: 8, sequence: 16, segmentBytes: 24, idTableBytes: 32, versionBytes: 40,
   retiredBytes: 48, sharedBytes: 56, totalBytes: 64, oldestSequence: 72, segments: 80, readers: 84,
   readersMax: 88, oldestSlot: 92, ringDepth: 96, dim: 100, bits: 104, metric: 108, kernel: 112,
   calibrated: 116, slotsRetired: 120, writersReplaced: 124, leakedBytes: 128, searchesShared: 136,
-  chunksHelped: 144, helpers: 152, stringBytes: 160, bytes: 168,
+  chunksHelped: 144, helpers: 152, stringBytes: 160, originalBytes: 168, bytes: 176,
 } as const;
 
 export const kSave = {
@@ -39,11 +42,12 @@ export const kSave = {
 
 export const kLoad = {
   status: 0, totalBytes: 24, largestId: 32, seed: 40, dim: 48, metric: 52, bits: 56, room: 60,
-  roomBytes: 64, ids: 68, bytes: 72,
+  roomBytes: 64, ids: 68, originals: 72, bytes: 80,
 } as const;
 
 export const kFile = {
-  status: 0, largestId: 24, seed: 32, dim: 40, metric: 44, bits: 48, ids: 52, bytes: 56,
+  status: 0, largestId: 24, seed: 32, dim: 40, metric: 44, bits: 48, ids: 52, originals: 56,
+  bytes: 64,
 } as const;
 
 export const kFlush = { status: 0, sequence: 24, asks: 32, bytes: 40 } as const;

@@ -34,6 +34,7 @@ export interface CoreStats {
   readonly segmentBytes: number;
   readonly idTableBytes: number;
   readonly stringBytes: number;
+  readonly originalBytes: number;
   readonly versionBytes: number;
   readonly retiredBytes: number;
   readonly sharedBytes: number;

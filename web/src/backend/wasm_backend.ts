@@ -9,12 +9,12 @@ import {
 } from '../errors.js';
 import type { FoundRows } from '../hits.js';
 import { countIds, isStrings, type IdWords, type PackedIds } from '../id_codec.js';
-import { kMetrics, type IndexShape } from '../index_options.js';
+import { kMetrics, kOriginals, type IndexShape } from '../index_options.js';
 import type { StringIds } from '../string_ids.js';
 import type { SearchRequest } from '../search_options.js';
 import {
-  checkAbi, kFile, kFlush, kLoad, kMessage, kMessageKinds, kOptions, kReader, kSave, kStats,
-  kStatus,
+  checkAbi, kFile, kFlush, kLoad, kMessage, kMessageKinds, kOptions, kReader, kRerankUsual, kSave,
+  kStats, kStatus,
 } from './blocks.js';
 import type {
   CoreBackend, CoreStats, FileSlice, Flushed, Handle, LoadedIndex, MessageKind, MessageOutcome,
@@ -101,6 +101,7 @@ export class WasmBackend implements CoreBackend {
       segmentBytes: wide(kStats.segmentBytes),
       idTableBytes: wide(kStats.idTableBytes),
       stringBytes: wide(kStats.stringBytes),
+      originalBytes: wide(kStats.originalBytes),
       versionBytes: wide(kStats.versionBytes),
       retiredBytes: wide(kStats.retiredBytes),
       sharedBytes: wide(kStats.sharedBytes),
@@ -364,6 +365,7 @@ export class WasmBackend implements CoreBackend {
       metric: kMetrics[this.#get(at + block.metric)]!,
       bits: this.#get(at + block.bits),
       seed: this.#bigint(at + block.seed),
+      originals: kOriginals[this.#get(at + block.originals)]!,
     };
     const strings = this.#get(at + block.ids) !== 0;
     return { index, shape, strings, largestId: this.#bigint(at + block.largestId) };
@@ -414,6 +416,7 @@ export class WasmBackend implements CoreBackend {
     this.#set(at + kOptions.dim, shape.dim);
     this.#set(at + kOptions.metric, kMetrics.indexOf(shape.metric));
     this.#set(at + kOptions.bits, shape.bits);
+    this.#set(at + kOptions.originals, kOriginals.indexOf(shape.originals));
     this.#set(at + kOptions.seed, Number(shape.seed & 0xffff_ffffn));
     this.#set(at + kOptions.seed + 4, Number(shape.seed >> 32n));
     this.#set(at + kOptions.ids, shape.ids === 'string' ? 1 : 0);
@@ -444,6 +447,7 @@ export class WasmBackend implements CoreBackend {
     this.#set(reader + kReader.filterCount, filter === undefined ? 0 : countIds(filter));
     this.#set(reader + kReader.filter, compiled);
     this.#set(reader + kReader.k, request.k);
+    this.#set(reader + kReader.rerank, request.rerank ?? kRerankUsual);
     this.#setFloat(reader + kReader.minScore, request.minScore);
     this.#setFloat(reader + kReader.certainty, request.certainty);
     this.#set(reader + kReader.hasAfter, after ? after.id ? 1 : 2 : 0);
@@ -505,6 +509,7 @@ export class WasmBackend implements CoreBackend {
         ? this.#foundStrings(reader, strings >>> 2, begin, end)
         : new Uint32Array(this.#words.subarray(ids + 2 * begin, ids + 2 * end)),
       scores: new Float32Array(this.#floats.subarray(scores + begin, scores + end)),
+      reranked: this.#get(reader + kReader.reranked) !== 0,
       sequence,
     };
   }

@@ -186,7 +186,7 @@ export class IndexReader implements Reader, AsyncDisposable {
       dead: found.dead,
       bytes: {
         segments: found.segmentBytes, idTable: found.idTableBytes, versions: found.versionBytes,
-        strings: found.stringBytes,
+        strings: found.stringBytes, originals: found.originalBytes,
         retired: found.retiredBytes, shared: found.sharedBytes, total: found.totalBytes,
         leaked: found.leakedBytes,
       },
