@@ -527,7 +527,7 @@ KernelDifference check_quantise(const Kernels& reference, const Kernels& candida
 
 KernelDifference check_drawn_kernel(const Kernels& reference, const Kernels& candidate,
                                     SteeredRandom& random) {
-  const std::uint32_t kernel = random.below(5);
+  const std::uint32_t kernel = random.below(6);
   // Mostly so few groups that chosen bytes can fill them; now and then up to the limit.
   const std::uint32_t coded_dim = 8 * (1 + random.below(random.below(16) == 0 ? 2048 : 32));
   const BitsList bits(kAllBits + random.below(std::size(kAllBits)), 1);
@@ -540,6 +540,7 @@ KernelDifference check_drawn_kernel(const Kernels& reference, const Kernels& can
     return kernel == 1 ? code_dot_on(reference, candidate, coded_dim, pattern, bits, random)
                        : code_dots_on(reference, candidate, coded_dim, pattern, bits, random);
   }
+  if (kernel == 5) return check_drawn_originals(reference, candidate, coded_dim, random);
   if (kernel == 3) {
     const auto pattern = draw(VectorPattern::kTies, random);
     return fwht_on(reference, candidate, 8u << random.below(12), pattern, random);

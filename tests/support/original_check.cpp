@@ -94,4 +94,15 @@ KernelDifference check_originals(const simd::Kernels& reference, const simd::Ker
   return difference;
 }
 
+KernelDifference check_drawn_originals(const simd::Kernels& reference,
+                                       const simd::Kernels& candidate, std::uint32_t coded_dim,
+                                       SteeredRandom& random) {
+  const auto pattern = static_cast<OriginalPattern>(
+      random.below(static_cast<std::uint32_t>(OriginalPattern::kCount)));
+  const std::uint32_t dim = coded_dim - random.below(8);
+  return random.below(2) == 0
+             ? check<std::uint16_t>(reference, candidate, dim, pattern, random)
+             : check<float>(reference, candidate, dim, pattern, random);
+}
+
 }  // namespace vicinal::test

@@ -15,4 +15,10 @@ namespace vicinal::test {
                                                const simd::Kernels& candidate,
                                                std::uint32_t coded_dim, std::uint64_t seed);
 
+// On one input, drawn from `random`.
+[[nodiscard]] KernelDifference check_drawn_originals(const simd::Kernels& reference,
+                                                     const simd::Kernels& candidate,
+                                                     std::uint32_t coded_dim,
+                                                     SteeredRandom& random);
+
 }  // namespace vicinal::test

@@ -20,8 +20,9 @@ inline constexpr float kMagnitudeLimit = 1e16f;
 
 enum class Metric : std::uint8_t { cosine = 0, ip = 1, l2 = 2 };
 // Rows that an index keeps as they were given, beside their codes: for exact scores and for `get`.
-// float16: rounded to the nearest, of two to the even one; a magnitude of 65,520 and more is
-// NOT_FINITE then, and one below 2^-25 becomes 0.
+// float16: rounded to the nearest, of two to the even one, to 11 bits; a magnitude of 65,520 and
+// more is NOT_FINITE then. Below 2^-14 bits are lost, below 2^-25 all of them: rows as short as
+// that, whatever the metric, are for float32, or to be made longer.
 enum class Originals : std::uint8_t { none = 0, float16 = 1, float32 = 2 };
 
 // What names a row: a number, or up to kStringBytesMax bytes, usually UTF-8, which are compared as

@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-#define VICINAL_ABI_VERSION 1u
+/* 2: vicinal_hits tells whether it was re-ranked. */
+#define VICINAL_ABI_VERSION 2u
 
 typedef struct vicinal_index vicinal_index;
 typedef struct vicinal_reader vicinal_reader;
