@@ -68,7 +68,8 @@ class NamedRowCopier {
  public:
   NamedRowCopier(const Core& from, const segment::Version& version, Core& to) noexcept
       : layout_(from.quantiser().layout()), version_(version), to_(to),
-        part_rows_(std::max<std::uint64_t>(1, kPartBytes / layout_.packed_row_bytes)) {}
+        part_rows_(std::clamp<std::uint64_t>(kPartBytes / layout_.packed_row_bytes, 1,
+                                             std::max<std::uint64_t>(version.live_rows, 1))) {}
 
   Status copy() noexcept {
     Status done = reserve();

@@ -59,10 +59,10 @@ Status LogApplier::enter_ids(segment::Replay& replay, const storage::CommitHead&
     if (at == nullptr) continue;
     const std::uint32_t covered = table.covered(number);
     ids_.uncovered += at->rows - covered;
-    entered = replay.enter_hints(number, covered, at->rows);
-    if (entered.ok() && slabs_ == Slabs::read) {
-      entered = replay.check_handles(number, 0, covered);
-    }
+    // Strings are moved, and written anew, by what the table finds; where all is read anyway it is
+    // made sure that it finds each row.
+    const bool all = slabs_ == Slabs::read && reader_.superblock().id_kind == IdKind::string;
+    entered = replay.enter_hints(number, all ? 0 : covered, at->rows);
   }
   return entered;
 }

@@ -82,7 +82,11 @@ void LogWriter::strings_were_written(bool commit, const Version& version) noexce
 }
 
 Result<bool> LogWriter::write_strings(const Version& version, std::uint64_t bytes) noexcept {
-  return version.strings.any() ? record_strings(version, Wanted::live, bytes) : Result<bool>(true);
+  if (!version.strings.any()) return true;
+  auto all = record_strings(version, Wanted::live, bytes);
+  // A row whose string no look-up finds has lost it, or a file has lied.
+  if (all.ok() && *all && recorded_strings_ != version.live_rows) return Status(Code::corrupt);
+  return all;
 }
 
 Result<bool> LogWriter::record_strings(const Version& version, Wanted wanted,
@@ -133,6 +137,10 @@ Status LogWriter::append_strings_record(std::uint64_t sequence) noexcept {
 Status LogWriter::adopt_strings(const Version& version,
                                 std::span<const StringsRecord> records) noexcept {
   if (!version.strings.any()) return {};
+  // Commits may name records that overlap; a directory may not, and will have new ones.
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    if (records[i].place.first <= records[i - 1].last) records = {};
+  }
   const Status kept = string_records_.append(records.data(), records.size_bytes());
   if (!kept.ok()) return kept;
   records_named_ = records.size();

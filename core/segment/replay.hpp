@@ -19,7 +19,7 @@
 //     without a string where ids are strings, as far as their hints are entered here.
 //     Ids that attached tables cover are not compared, since that would read all of them: a file
 //     made to have an id twice shows it twice. That such a row lacks its string is said when it is
-//     looked up (strings.hpp I5), or here, by `check_handles`.
+//     looked up (strings.hpp I5), or here, by `enter_hints`.
 // I2: the bytes of whole blocks are in their slabs before `show_rows` counts them; they are checked
 //     when they are first used (segment_checks.hpp), those that `enter_hints` reads at once.
 // I3: the rows of a block that is not whole are written into the slab, which must be writable then.
@@ -105,9 +105,6 @@ class Replay {
   [[nodiscard]] bool is_calibrated() const noexcept { return builder_.calibration() != 0; }
   // Hints to the live rows [from, to) of a segment. CORRUPT, FULL.
   Status enter_hints(std::uint32_t number, std::uint32_t from, std::uint32_t to) noexcept;
-  // Of an index whose ids are strings: that the live ones of these rows have theirs. CORRUPT.
-  [[nodiscard]] Status check_handles(std::uint32_t number, std::uint32_t from,
-                                     std::uint32_t to) const noexcept;
 
  private:
   [[nodiscard]] Version& next() noexcept { return *builder_.next_; }

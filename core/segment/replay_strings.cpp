@@ -34,7 +34,7 @@ Status Replay::add_strings(const storage::StringsView& list, std::uint64_t known
 Status Replay::put_strings(const storage::StringsView& list, std::uint32_t from) noexcept {
   for (std::uint32_t i = from; i < list.size(); ++i) {
     const StringKey key = StringKey::of(list.text(i));
-    if (list.ordinal(i) + 1 >= kStringsMax) return Status(Code::corrupt);
+    if (list.ordinal(i) + 2 > kStringsMax) return Status(Code::corrupt);  // no more than a writer
     if (!builder_.reserve_string(key.text.size())) return builder_.full_status();
     (void)builder_.put_string(key);
   }
@@ -91,19 +91,6 @@ Status Replay::forget_strings() noexcept {
   if (fresh == nullptr) return builder_.full_status();
   builder_.drop_strings(fresh);
   next().strings.end = 1;
-  return {};
-}
-
-Status Replay::check_handles(std::uint32_t number, std::uint32_t from,
-                             std::uint32_t to) const noexcept {
-  const Version& version = *builder_.next_;
-  const SegmentView* view = version.view(number);
-  if (!version.strings.any() || view == nullptr) return {};
-  for (std::uint32_t row = from; row < to; ++row) {
-    if (!view->is_live(row)) continue;
-    const Handle handle{view->segment->ids()[row]};
-    if (version.strings.find(handle).chunk == nullptr) return Status(Code::corrupt);
-  }
   return {};
 }
 

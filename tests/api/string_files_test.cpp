@@ -320,7 +320,17 @@ TEST(StringFile, WithRecordsThatWereExchangedIsCorrupt) {
   ASSERT_EQ(of_other.position, records[0].position);
   std::memcpy(foreign.data() + of_other.position, foreign_bytes.data() + of_other.position,
               static_cast<std::size_t>(of_other.header.bytes));
-  for (const auto& bytes : {swapped, replayed, foreign}) {
+  // As a writer of such a file would have made them: every sum is right.
+  auto swapped_well = swapped;
+  auto replayed_well = replayed;
+  for (auto* bytes : {&swapped_well, &replayed_well}) {
+    for (const Record& record : records) {  // each says where it is, and how long
+      std::memcpy(bytes->data() + record.position, whole.data() + record.position,
+                  storage::kRecordHeaderBytes);
+    }
+    make_sums(*bytes);
+  }
+  for (const auto& bytes : {swapped, replayed, foreign, swapped_well, replayed_well}) {
     put_file(path, bytes);
     for (const bool mapped : {true, false}) {
       EXPECT_EQ(Index::open(path, reading(mapped)).code(), Code::corrupt);
@@ -359,10 +369,68 @@ TEST(StringFile, WhoseRowsHaveNoStringIsCorruptWhenThatIsMet) {
   all.k = 3000;
   EXPECT_EQ(opened(path, reading()).reader().search(vector_of(1, kDim), all).code(),
             Code::corrupt);
-  // A writer that moves the row finds it, too.
+  // Nobody writes a file without it: not who saves what is mapped, and not who rewrites.
+  const Index saver = opened(path, reading());
+  EXPECT_EQ(saver.save(folder.file("b.vic")).code(), Code::corrupt);
+  EXPECT_EQ(saver.to_bytes().code(), Code::corrupt);
   Index writer = opened(path);
-  EXPECT_TRUE(take(writer, ids_from(1000, 500)).ok() == false ||
-              writer.compact().code() == Code::corrupt);
+  EXPECT_EQ(writer.compact().code(), Code::corrupt);
+  EXPECT_FALSE(std::filesystem::exists(folder.file("b.vic")));
+}
+
+// The table of ids covers a row that it does not find: no string may go for that.
+TEST(StringFile, WhoseTableLeavesARowOutKeepsItsString) {
+  const Folder folder;
+  const std::string path = folder.file("a.vic");
+  {
+    Index index = opened(path, made_of_strings());
+    ASSERT_TRUE(put(index, ids_from(0, 400)).ok());
+    ASSERT_TRUE(index.compact().ok());
+  }
+  auto bytes = bytes_of_file(path);
+  std::size_t left_out = 0;
+  for (const Record& record : records_of(bytes)) {
+    if (record.header.kind != storage::RecordKind::ids) continue;
+    std::byte* const start = bytes.data() + record.position;
+    std::byte* const head = start + storage::kRecordHeaderBytes;
+    for (std::size_t table = 0; table < 64; ++table) {
+      std::uint64_t offset = 0;
+      std::uint32_t counts[2];
+      std::byte* const entry = head + 8 + table * 24;
+      std::memcpy(&offset, entry, sizeof offset);
+      std::memcpy(counts, entry + 8, sizeof counts);
+      if (counts[0] == 0) continue;
+      std::memset(start + offset, 0, counts[0] * sizeof(std::uint32_t));
+      left_out += counts[1];
+      counts[1] = 0;
+      const std::uint64_t sum =
+          checksum64(start + offset, counts[0] * sizeof(std::uint32_t));
+      std::memcpy(entry + 8, counts, sizeof counts);
+      std::memcpy(entry + 16, &sum, sizeof sum);
+    }
+  }
+  ASSERT_GE(left_out, 400u);
+  make_sums(bytes);
+  put_file(path, bytes);
+  OpenOptions read_whole;
+  read_whole.mapped = false;
+  {
+    Index index = opened(path, read_whole);
+    ASSERT_TRUE(take(index, ids_from(0, 250)).ok());
+    ASSERT_TRUE(index.compact().ok());
+    Reader reader = index.reader();
+    for (std::uint64_t id = 250; id < 400; ++id) EXPECT_TRUE(reader.has(text_of(id))) << id;
+  }
+  {
+    const Index again = opened(path, reading());
+    Reader reader = again.reader();
+    for (std::uint64_t id = 0; id < 400; ++id) EXPECT_EQ(reader.has(text_of(id)), id >= 250) << id;
+  }
+  // Mapped, its rows are not found; but nothing is written that has lost their strings.
+  put_file(path, bytes);
+  Index mapped = opened(path);
+  EXPECT_EQ(mapped.compact().code(), Code::corrupt);
+  EXPECT_TRUE(opened(path, reading(false)).reader().has(text_of(399)));
 }
 
 TEST(StringFile, WhereTwoRowsHaveOneStringIsCorruptForWhoCompares) {
