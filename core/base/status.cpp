@@ -86,9 +86,6 @@ std::string option_prefix(std::uint64_t option) {
 }
 
 std::string unsupported_sentence(std::uint64_t option) {
-  if (option == static_cast<std::uint64_t>(OptionName::ids)) {
-    return "ids: an index whose ids are strings cannot be saved yet";
-  }
   if (option == static_cast<std::uint64_t>(OptionName::originals)) {
     return "originals: an index that keeps originals cannot be saved yet";
   }

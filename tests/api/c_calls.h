@@ -20,7 +20,7 @@ int c_texts(void);
 int c_files(const char* path);
 int c_followed_files(const char* path);
 int c_closing(void);
-int c_strings(void);
+int c_strings(const char* path);
 int c_originals(void);
 
 #ifdef __cplusplus

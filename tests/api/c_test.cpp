@@ -32,7 +32,12 @@ TEST(C, StructsOfOlderCallersAreFilledUpAndOfNewerOnesRefused) {
 
 TEST(C, TextsAreCutToTheirRoomAndUnknownCodesAreUnknown) { EXPECT_EQ(c_texts(), kPassed); }
 
-TEST(C, IdsMayBeStrings) { EXPECT_EQ(c_strings(), kPassed); }
+TEST(C, IdsMayBeStrings) {
+  const std::string path = testing::TempDir() + "vicinal_c_strings_test.vic";
+  EXPECT_EQ(c_strings(path.c_str()), kPassed);
+  std::remove(path.c_str());
+}
+
 TEST(C, OriginalsRankAgain) { EXPECT_EQ(c_originals(), kPassed); }
 
 TEST(C, AFileIsSavedAndOpened) {

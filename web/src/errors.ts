@@ -94,7 +94,6 @@ const kSentences: Record<ErrorCode, (a: bigint, b: bigint) => string> = {
 };
 
 function unsupportedSentence(option: string | undefined): string {
-  if (option === 'ids') return 'ids: an index whose ids are strings cannot be saved yet';
   if (option === 'originals') return 'originals: an index that keeps originals cannot be saved yet';
   const named = option !== undefined && option !== kOptions[0];
   return `${named ? `${option}: ` : ''}this build or platform cannot do it`;
