@@ -73,7 +73,8 @@ std::uint32_t FrameLists::try_take(std::uint32_t partition, std::uint64_t& steal
   return frame != kNone ? frame : take_filled(partition, steals);
 }
 
-std::uint32_t FrameLists::look(std::uint32_t partition, std::uint64_t& given) noexcept {
+std::uint32_t FrameLists::look(std::uint32_t partition, std::uint64_t& given,
+                               std::uint64_t& steals) noexcept {
   given = 0;
   for (std::uint32_t i = 0; i < partitions_; ++i) {
     const std::uint32_t other = (partition + i) % partitions_;
@@ -85,7 +86,10 @@ std::uint32_t FrameLists::look(std::uint32_t partition, std::uint64_t& given) no
       }
     }
     const std::uint32_t frame = pop(other);
-    if (frame != kNone) return frame;
+    if (frame != kNone) {
+      steals += other != partition ? 1 : 0;
+      return frame;
+    }
     given = ~std::uint64_t{0};  // it came and went: no sum is like this one
     return kNone;
   }
@@ -97,11 +101,8 @@ std::uint32_t FrameLists::take(std::uint32_t partition, std::uint64_t& steals) n
   if (quick != kNone) return quick;
   for (std::uint64_t before = ~std::uint64_t{0};;) {
     std::uint64_t given = 0;
-    const std::uint32_t frame = look(partition, given);
-    if (frame != kNone) {
-      ++steals;
-      return frame;
-    }
+    const std::uint32_t frame = look(partition, given, steals);
+    if (frame != kNone) return frame;
     const bool same = given == before && given != ~std::uint64_t{0};
     if (same) return kNone;
     before = given;

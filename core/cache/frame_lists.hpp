@@ -58,7 +58,8 @@ class FrameLists {
   // I2: from `partition` on, round.
   [[nodiscard]] std::uint32_t take_filled(std::uint32_t partition, std::uint64_t& steals) noexcept;
   // Under each lock in turn. The sum of what was given, where it took nothing.
-  [[nodiscard]] std::uint32_t look(std::uint32_t partition, std::uint64_t& given) noexcept;
+  [[nodiscard]] std::uint32_t look(std::uint32_t partition, std::uint64_t& given,
+                                   std::uint64_t& steals) noexcept;
 
   std::uint32_t partitions_ = 0;
   std::unique_ptr<List[]> lists_;

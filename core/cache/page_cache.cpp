@@ -111,8 +111,8 @@ void PageCache::give_frame(std::uint32_t partition, Frame& frame) noexcept {
   readings_.notify();
 }
 
-Frame* PageCache::reclaim(bool& others_read) noexcept {
-  others_read = false;
+Frame* PageCache::reclaim(std::uint32_t& others_read) noexcept {
+  others_read = 0;
   std::uint32_t unread = 0;  // number + 1, of a chain
   {
     const Held held(retired_lock_);
@@ -121,7 +121,7 @@ Frame* PageCache::reclaim(bool& others_read) noexcept {
     for (std::uint32_t* link = &first_retired_; *link != 0;) {
       Frame& frame = table_.frame(*link - 1);
       if (frame.retired > until) {
-        others_read = true;
+        ++others_read;
         link = &frame.next_retired;
         continue;
       }
@@ -161,7 +161,7 @@ Status PageCache::write(PageSession& session, Partition& partition, Flight& flig
   return status;
 }
 
-PageCache::Step PageCache::evict_one(PageSession& session, Frame& frame, Status& error) noexcept {
+PageCache::Step PageCache::evict_one(PageSession& session, Frame& frame, Sweep& sweep) noexcept {
   // Once to find it dirty, and once to find it clean.
   for (int turn = 0; turn < 2; ++turn) {
     const std::uint32_t number = frame.partition.load(relaxed);
@@ -180,13 +180,14 @@ PageCache::Step PageCache::evict_one(PageSession& session, Frame& frame, Status&
       flight.id = {frame.source, frame.page};
       if (PageTable::find_flight(partition, flight.id) != nullptr) return Step::passed;
       if (turn != 0 || frame.header.pins() != 0) return Step::passed;
+      if (!sweep.may_write(frame.source)) return Step::passed;
       flight.writing = true;
       PageTable::begin(partition, flight);
       frame.header.pin_certainly(1);
     }
     const Status written = write(session, partition, flight, frame);
     if (!written.ok()) {
-      if (error.ok()) error = written;
+      sweep.refused(flight.id.source, written);
       return Step::failed;
     }
   }
@@ -195,6 +196,7 @@ PageCache::Step PageCache::evict_one(PageSession& session, Frame& frame, Status&
 }
 
 bool PageCache::evict(PageSession& session, Status& error) noexcept {
+  Sweep sweep;
   // Once round to forget uses, and once to find what was not used.
   for (std::uint64_t step = 0; step < 2 * std::uint64_t{frame_count_} + 1; ++step) {
     Frame& frame = table_.frame(hand_.fetch_add(1, relaxed) % frame_count_);
@@ -202,8 +204,11 @@ bool PageCache::evict(PageSession& session, Status& error) noexcept {
       frame.used.store(0, relaxed);
       continue;
     }
-    if (evict_one(session, frame, error) == Step::evicted) return true;
+    const Step done = evict_one(session, frame, sweep);
+    if (done == Step::evicted) return true;
+    if (done == Step::failed) frame.used.store(1, relaxed);  // once a turn
   }
+  error = sweep.error;
   return false;
 }
 
@@ -212,9 +217,10 @@ Result<Frame*> PageCache::take_frame(PageSession& session, std::uint32_t partiti
   const std::uint32_t number = lists_->try_take(partition, steals);
   if (steals != 0) PageSession::count(session.steals_);
   if (number != FrameLists::kNone) return &table_.frame(number);
-  bool others_read = false;
+  std::uint32_t others_read = 0;
   if (Frame* frame = reclaim(others_read)) return frame;
   Status error;
+  if (others_read != 0) return await_frame(session, partition);
   if (evict(session, error)) {
     if (Frame* frame = reclaim(others_read)) return frame;
   } else if (!error.ok()) {
@@ -224,19 +230,24 @@ Result<Frame*> PageCache::take_frame(PageSession& session, std::uint32_t partiti
 }
 
 Result<Frame*> PageCache::await_frame(PageSession& session, std::uint32_t partition) noexcept {
-  const std::uint64_t deadline_ns = platform::monotonic_ns() + options_.frame_wait_us_max * 1000;
+  const std::uint64_t started_ns = platform::monotonic_ns();
+  const std::uint64_t wait_ns_max = ~std::uint64_t{0} - started_ns;
+  const std::uint64_t deadline_ns =
+      started_ns + (options_.frame_wait_us_max > wait_ns_max / 1000
+                        ? wait_ns_max
+                        : options_.frame_wait_us_max * 1000);
   Readings::Waiting waiting(readings_);
   for (;;) {
     const std::uint32_t prepared = waiting.prepare();
-    bool others_read = false;
+    std::uint32_t others_read = 0;
     if (Frame* frame = reclaim(others_read)) return frame;
     std::uint64_t steals = 0;
     const std::uint32_t number = lists_->take(partition, steals);
     if (steals != 0) PageSession::count(session.steals_);
     if (number != FrameLists::kNone) return &table_.frame(number);
-    // Where one has retired already it is enough to wait for that.
+    // Where one has retired already for each who waits, it is enough to wait for these.
     Status error;
-    if (!others_read && evict(session, error)) {
+    if (others_read < waiting.count() && evict(session, error)) {
       if (Frame* frame = reclaim(others_read)) return frame;
     } else if (!error.ok()) {
       return error;
@@ -263,6 +274,16 @@ bool PageCache::end_flight(Partition& partition, Flight& flight, Frame* frame,
   return flight.waiters != nullptr;
 }
 
+std::uint64_t PageCache::count_put_again() noexcept {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < options_.partitions; ++i) {
+    Partition& partition = table_.partition(i);
+    const Held held(partition.lock);
+    sum += partition.put_again;
+  }
+  return sum;
+}
+
 void PageCache::await(PageSession& session, Partition& partition, const Waiter& waiter) noexcept {
   PageSession::count(session.waits_);
   for (;;) {
@@ -281,7 +302,7 @@ Result<Frame*> PageCache::read(PageSession& session, Partition& partition,
   const std::uint32_t number = table_.partition_of(id);
   const auto taken = take_frame(session, number);
   Frame* frame = taken.ok() ? *taken : nullptr;
-  Status status = taken.status();
+  Status status;
   if (frame != nullptr) {
     PageSession::count(session.reads_);
     sync::note_write(room_of(*frame));
@@ -291,7 +312,10 @@ Result<Frame*> PageCache::read(PageSession& session, Partition& partition,
   bool wake = false;
   {
     const Held held(partition.lock);
-    if (status.ok() && !flight.stale) {
+    // What was found before an invalidation, an error too, is not for those who came after it. That
+    // there was no frame says nothing of the page: who waits looks for one.
+    if (flight.stale) status = Status();
+    if (frame != nullptr && status.ok() && !flight.stale) {
       VICINAL_ASSERT(table_.find_locked(id) == nullptr);  // I1
       std::uint32_t pins = 1;
       for (Waiter* waiter = flight.waiters; waiter != nullptr; waiter = waiter->next) ++pins;
@@ -302,7 +326,11 @@ Result<Frame*> PageCache::read(PageSession& session, Partition& partition,
     wake = end_flight(partition, flight, found, status);
   }
   if (wake) partition.done.ring();
-  if (found == nullptr && frame != nullptr) give_frame(number, *frame);
+  if (!taken.ok()) {
+    readings_.notify();  // the clock passes by pages that have a flight
+    return taken.status();
+  }
+  if (found == nullptr) give_frame(number, *frame);
   if (!status.ok()) return status;
   return found;
 }

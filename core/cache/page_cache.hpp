@@ -16,14 +16,22 @@
 // A miss. Under the lock the page is looked for again, then for a flight; who finds none begins
 // one, takes a frame, reads into it, and under the lock again puts the frame into the table and
 // pins it for each who waits: they all have the page, whatever is evicted next. A read that failed,
-// or that `stale` says is not to be seen, leaves nothing in the table; who waits has the error, or
-// looks again. A frame comes from the lists, or is one that retired and that no reading holds, or
-// the clock makes one retire.
+// or that `stale` says is not to be seen, leaves nothing in the table. Who waits has the source's
+// error; after a stale call all look again, and where its owner found no frame, all others do. A
+// frame comes from the lists, or is one that retired and that no reading holds, or the clock makes
+// one retire: no more of them than there are threads that wait.
 //
 // A page that was put is dirty and another frame than before: readers have the old content or the
 // new. A dirty frame is written before it is evicted, and is in the table meanwhile: where the
-// write fails it stays, dirty. One page's calls of its source are one after the other (Flight), so
-// an older content never lands on a newer.
+// write fails it stays, dirty; a source that has refused kRefusalsMax writes in a turn of the clock
+// is not asked again in it. One page's calls of its source are one after the other (Flight), so an
+// older content never lands on a newer.
+//
+// A flush goes through the frames in order. A dirty page that is put again goes to another frame,
+// perhaps from one that the flush comes to yet to one where it has been: partitions count these
+// (`put_again`), and a flush during which one was counted goes through the frames again. It reads
+// the counts under the locks: where it saw a page out of its frame, it sees that it was counted.
+// Not only those that go back: a look without the lock may see the end of one and not yet the next.
 //
 // What waits for what. A flight's owner waits for frames alone: in the clock it passes by pages
 // that have a flight. For frames somebody waits kWaitUs at most, again until the deadline of
@@ -55,6 +63,8 @@ inline constexpr std::uint32_t kGetsOfAReading = sync::kSimulated ? 2 : 64;
 inline constexpr std::uint64_t kWaitUs = 20'000;
 // How often a get begins anew because the page was invalidated or replaced while it was read.
 inline constexpr std::uint32_t kTurnsMax = 64;
+// So many writes that a source refused are enough for a turn of the clock.
+inline constexpr std::uint32_t kRefusalsMax = 4;
 
 struct PageCacheOptions {
   std::uint64_t bytes_max = 0;      // of pages
@@ -123,10 +133,31 @@ class PageCache {
   using Partition = PageTable::Partition;
   // What the clock did with a frame.
   enum class Step : std::uint8_t { passed, evicted, failed };
+  // A turn of the clock.
+  struct Sweep {
+    Status error;  // the first
+    PageSource* refusing = nullptr;  // the last that refused a write,
+    std::uint32_t refusals = 0;      // and how often in a row
+
+    [[nodiscard]] bool may_write(const PageSource* source) const noexcept {
+      return source != refusing || refusals < kRefusalsMax;
+    }
+    void refused(PageSource* source, Status status) noexcept {
+      if (error.ok()) error = status;
+      refusals = source == refusing ? refusals + 1 : 1;
+      refusing = source;
+    }
+  };
 
   PageCache() = default;
   [[nodiscard]] std::byte* room_of(const Frame& frame) noexcept {
     return memory_ + std::size_t{table_.number_of(frame)} * kPageBytes;
+  }
+  // Whether 16 KiB from there on would be of its memory.
+  [[nodiscard]] bool has(const std::byte* bytes) const noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(bytes);
+    const auto first = reinterpret_cast<std::uintptr_t>(memory_);
+    return at + kPageBytes > first && at < first + std::size_t{frame_count_} * kPageBytes;
   }
   [[nodiscard]] PageRoom page_room(const Frame& frame) noexcept {
     return PageRoom(room_of(frame), kPageBytes);
@@ -144,17 +175,19 @@ class PageCache {
   // A frame to the lists that was never in the table since it was taken.
   void give_frame(std::uint32_t partition, Frame& frame) noexcept;
   // Retired ones that no reading holds: one of them, the others to the lists. Null: none. Tells
-  // whether a reading holds others.
-  [[nodiscard]] Frame* reclaim(bool& others_read) noexcept;
+  // how many others readings hold.
+  [[nodiscard]] Frame* reclaim(std::uint32_t& others_read) noexcept;
   // Whether the clock has made a frame retire; else perhaps an error.
   [[nodiscard]] bool evict(PageSession& session, Status& error) noexcept;
-  [[nodiscard]] Step evict_one(PageSession& session, Frame& frame, Status& error) noexcept;
+  [[nodiscard]] Step evict_one(PageSession& session, Frame& frame, Sweep& sweep) noexcept;
   // Of a frame whose flight has begun and which is pinned for it.
   Status write(PageSession& session, Partition& partition, Flight& flight, Frame& frame) noexcept;
 
   // Under the partition's lock. True: somebody has to be woken, by `done`.
   static bool end_flight(Partition& partition, Flight& flight, Frame* frame,
                          Status status) noexcept;
+  // How often a dirty page was put again.
+  [[nodiscard]] std::uint64_t count_put_again() noexcept;
   void await(PageSession& session, Partition& partition, const Waiter& waiter) noexcept;
   // A frame that is out of the table, and that nobody holds.
   void retire(Frame& frame) noexcept;
@@ -211,11 +244,13 @@ class alignas(128) PageSession {
 
   // As get, for as long as the hold.
   [[nodiscard]] Result<PageHold> hold(const PageId& id) noexcept;
-  // The page's new content, to be written when it goes or by flush. Errors as of get.
+  // The page's new content, to be written when it goes or by flush. Errors as of get. `bytes` are
+  // the caller's: not in the cache's own memory, where a get's end with this call.
   Status put(const PageId& id, PageBytes bytes) noexcept;
   // The source's page is another than what the cache has: forgets that, and what was put.
   void invalidate(const PageId& id) noexcept;
   // Writes every page that was put before. The first error; such pages stay dirty.
+  // BUSY(kTurnsMax) where pages are put again faster than they can be written.
   Status flush() noexcept;
 
  private:
@@ -227,6 +262,8 @@ class alignas(128) PageSession {
   void begin_reading() noexcept;
   [[nodiscard]] Result<const std::byte*> fetch(const PageId& id) noexcept;
   Status flush_frame(Frame& frame) noexcept;
+  // Once through the frames.
+  Status flush_frames() noexcept;
   void add_to(PageCacheStats& stats) const noexcept;
   static void count(sync::Atomic<std::uint64_t>& count) noexcept {
     count.store(count.load(sync::relaxed) + 1, sync::relaxed);  // the owner's alone
@@ -239,13 +276,9 @@ class alignas(128) PageSession {
   bool reading_ = false;
   PageSession* next_ = nullptr;  // the cache's
   // Read by whoever asks for figures.
-  sync::Atomic<std::uint64_t> hits_;
-  sync::Atomic<std::uint64_t> misses_;
-  sync::Atomic<std::uint64_t> reads_;
-  sync::Atomic<std::uint64_t> writes_;
-  sync::Atomic<std::uint64_t> evictions_;
-  sync::Atomic<std::uint64_t> steals_;
-  sync::Atomic<std::uint64_t> waits_;
+  sync::Atomic<std::uint64_t> hits_, misses_;
+  sync::Atomic<std::uint64_t> reads_, writes_;
+  sync::Atomic<std::uint64_t> evictions_, steals_, waits_;
 };
 
 }  // namespace vicinal::cache

@@ -80,6 +80,7 @@ Result<PageHold> PageSession::hold(const PageId& id) noexcept {
 
 Status PageSession::put(const PageId& id, PageBytes bytes) noexcept {
   leave();
+  VICINAL_ASSERT(!cache_.has(bytes.data()));
   const std::uint32_t number = cache_.table_.partition_of(id);
   const auto frame = cache_.take_frame(*this, number);
   if (!frame.ok()) return frame.status();
@@ -94,6 +95,7 @@ Status PageSession::put(const PageId& id, PageBytes bytes) noexcept {
     if (flight != nullptr) flight->stale = true;  // I4: what is put is newer
     old = cache_.table_.find_locked(id);
     if (old != nullptr) {
+      if (old->dirty) ++partition.put_again;
       cache_.table_.remove(*old);
       unheld = old->header.detach();
     }
@@ -164,14 +166,26 @@ Status PageSession::flush_frame(Frame& frame) noexcept {
   return Status(Code::busy, kTurnsMax, kTurnsMax);
 }
 
-Status PageSession::flush() noexcept {
-  leave();
+Status PageSession::flush_frames() noexcept {
   Status first;
   for (std::uint32_t i = 0; i < cache_.frame_count_; ++i) {
     const Status status = flush_frame(cache_.table_.frame(i));
     if (first.ok()) first = status;
   }
   return first;
+}
+
+Status PageSession::flush() noexcept {
+  leave();
+  std::uint64_t before = cache_.count_put_again();
+  for (std::uint32_t turn = 0; turn < kTurnsMax; ++turn) {
+    const Status status = flush_frames();
+    if (!status.ok()) return status;
+    const std::uint64_t after = cache_.count_put_again();
+    if (after == before) return {};
+    before = after;
+  }
+  return Status(Code::busy, kTurnsMax, kTurnsMax);
 }
 
 }  // namespace vicinal::cache

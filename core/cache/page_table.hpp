@@ -77,14 +77,21 @@ class PageTable {
     sync::ShortLock lock;
     sync::EventCount done;  // a flight that somebody waited for
     Flight* flights = nullptr;
+    std::uint64_t put_again = 0;  // of dirty pages
   };
+
+  // Of each partition: a power of two.
+  [[nodiscard]] static constexpr std::uint64_t buckets_of(std::uint32_t partitions,
+                                                          std::uint32_t frames) noexcept {
+    std::uint64_t each = kBucketsMin;
+    while (each * partitions < std::uint64_t{frames} * kBucketsOfAFrame) each *= 2;
+    return each;
+  }
 
   // `partitions` a power of two. False without memory.
   [[nodiscard]] bool create(std::uint32_t partitions, std::uint32_t frames) noexcept {
-    std::uint32_t each = kBucketsMin;
-    while (std::uint64_t{each} * partitions < std::uint64_t{frames} * kBucketsOfAFrame) each *= 2;
     partition_mask_ = partitions - 1;
-    bucket_mask_ = std::size_t{each} * partitions - 1;
+    bucket_mask_ = static_cast<std::size_t>(buckets_of(partitions, frames) * partitions) - 1;
     frames_.reset(new (std::nothrow) Frame[frames]);
     partitions_.reset(new (std::nothrow) Partition[partitions]);
     buckets_.reset(new (std::nothrow) sync::Atomic<std::uint32_t>[bucket_mask_ + 1]);

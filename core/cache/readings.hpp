@@ -88,6 +88,10 @@ class Readings {
     ~Waiting() { readings_.waiting_.fetch_sub(1, sync::relaxed); }
 
     [[nodiscard]] std::uint32_t prepare() const noexcept { return readings_.bell_.prepare(); }
+    // With this one; a hint.
+    [[nodiscard]] std::uint32_t count() const noexcept {
+      return readings_.waiting_.load(sync::relaxed);
+    }
     void wait(std::uint32_t prepared, std::uint64_t wait_us_max) noexcept {
       readings_.bell_.wait(prepared, wait_us_max);
     }
@@ -109,7 +113,8 @@ class Readings {
   sync::ReaderSlots slots_;
   // Stored to when a frame leaves the table: seldom, compared with what reads it.
   alignas(128) sync::Atomic<std::uint64_t> generation_;
-  sync::Atomic<std::uint32_t> waiting_;
+  // A read-modify-write at the end of every hold: not on the line that every reading begins with.
+  alignas(128) sync::Atomic<std::uint32_t> waiting_;
   alignas(128) sync::EventCount bell_;
 };
 

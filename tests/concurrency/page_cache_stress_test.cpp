@@ -35,9 +35,10 @@ std::unique_ptr<PageCache> cache_of(const Stress& stress) {
   return std::move(PageCache::create(options)).value();
 }
 
-// A thread puts those pages whose number is its own modulo kThreads, and looks at all.
+// A thread puts those pages whose number is its own modulo kThreads, and looks at all. It
+// invalidates what the source has already, so that nothing goes back in time.
 void play(PageCache& cache, TestSource& source, std::uint64_t thread, std::uint64_t steps,
-          std::vector<std::uint64_t>& put) {
+          bool fails, std::vector<std::uint64_t>& put) {
   auto session = std::move(cache.session()).value();
   Random random(thread + 1);
   std::vector<std::uint64_t> seen(kPages);
@@ -51,22 +52,35 @@ void play(PageCache& cache, TestSource& source, std::uint64_t thread, std::uint6
   for (std::uint64_t step = 0; step < steps; ++step) {
     // Half of the calls are for a few pages.
     const std::uint64_t page = random.below(2) == 0 ? random.below(4) : random.below(kPages);
+    const std::uint64_t own = page / kThreads * kThreads + thread;
     const std::uint32_t what = random.below(32);
+    Status status;
     if (what < 4) {
-      const std::uint64_t own = page / kThreads * kThreads + thread;
       const auto bytes = page_of({own, put[own] + 1});
-      if (session->put({&source, own}, bytes_of(bytes)).ok()) ++put[own];
+      status = session->put({&source, own}, bytes_of(bytes));
+      if (status.ok()) ++put[own];
     } else if (what < 8) {
       const auto hold = session->hold({&source, page});
+      status = hold.status();
       if (hold.ok()) look(page, hold->bytes().data());
     } else if (what == 8) {
-      (void)session->flush();
+      status = session->flush();
+      if (status.ok()) {
+        for (std::uint64_t p = thread; p < kPages; p += kThreads) {
+          ASSERT_EQ(source.version(p), put[p]);
+        }
+      }
+      if (status.code() == Code::busy) status = Status();  // others put faster
     } else if (what == 9) {
       session->leave();
+    } else if (what < 12) {
+      if (source.version(own) == put[own]) session->invalidate({&source, own});
     } else {
       const auto bytes = session->get({&source, page});
+      status = bytes.status();
       if (bytes.ok()) look(page, *bytes);
     }
+    ASSERT_TRUE(status.ok() || (fails && status.code() == Code::io)) << status.message();
   }
 }
 
@@ -77,7 +91,7 @@ void run(const Stress& stress) {
   sync::Atomic<std::uint32_t> over;
   std::vector<std::thread> threads;
   for (std::uint64_t t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] { play(*cache, source, t, scaled(1'500), put[t]); });
+    threads.emplace_back([&, t] { play(*cache, source, t, scaled(1'500), stress.fails, put[t]); });
   }
   std::thread weather([&] {
     for (std::uint32_t turn = 0; over.load(sync::acquire) == 0; ++turn) {

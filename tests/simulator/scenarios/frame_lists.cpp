@@ -35,7 +35,26 @@ void frame_lists() {
   check(frames[0].times + frames[1].times == kThreads * 4, "a frame was somebody else's too");
 }
 
+// A frame of the taker's own list is no other's, however often it looks for it.
+void frame_lists_own() {
+  auto made = cache::FrameLists::create(1, 1);
+  check(made.ok(), "no lists");
+  cache::FrameLists& lists = **made;
+  for (int t = 0; t < 2; ++t) {
+    spawn([&lists] {
+      std::uint64_t steals = 0;
+      for (int turn = 0; turn < 3; ++turn) {
+        const std::uint32_t frame = lists.take(0, steals);
+        if (frame != cache::FrameLists::kNone) lists.give(0, frame);
+      }
+      check(steals == 0, "a frame of the own list counts as another's");
+    });
+  }
+  join_all();
+}
+
 const Scenario kFrameLists("frame_lists", frame_lists);
+const Scenario kFrameListsOwn("frame_lists_own", frame_lists_own);
 
 }  // namespace
 }  // namespace vicinal::sim

@@ -34,26 +34,32 @@ class Source final : public cache::PageSource {
 
   Status read(std::uint64_t page, cache::PageRoom room) noexcept override {
     reads_ = reads_ + 1;
-    // A race here: two calls of one page at once.
-    const Text text{page, versions_[page]};
+    calls_[page] = calls_[page] + 1;  // a race here: two calls of one page at once
+    const Text text{page, version(page)};
     std::memcpy(room.data(), &text, sizeof text);
     return fails_ && pick(4) == 0 ? Status(Code::io, 5) : Status();
   }
   Status write(std::uint64_t page, cache::PageBytes bytes) noexcept override {
+    calls_[page] = calls_[page] + 1;
     if (fails_ && pick(4) == 0) return Status(Code::io, 28);
     Text text;
     std::memcpy(&text, bytes.data(), sizeof text);
     check(text.page == page, "another page is written");
-    check(text.version >= versions_[page], "an older content is written over a newer");
-    versions_[page] = text.version;
+    check(text.version >= version(page), "an older content is written over a newer");
+    set(page, text.version);
     return {};
   }
-  std::uint64_t version(std::uint64_t page) { return versions_[page]; }
+  std::uint64_t version(std::uint64_t page) const { return versions_[page].load(sync::relaxed); }
+  // From outside, whoever calls meanwhile.
+  void set(std::uint64_t page, std::uint64_t version) {
+    versions_[page].store(version, sync::relaxed);
+  }
   void let_fail(bool fails) { fails_ = fails; }
   std::uint64_t reads() const { return reads_; }
 
  private:
-  sync::Plain<std::uint64_t> versions_[kPages];
+  sync::Plain<std::uint64_t> calls_[kPages];
+  sync::Atomic<std::uint64_t> versions_[kPages];
   std::uint64_t reads_ = 0;
   bool fails_ = false;
 };
@@ -266,6 +272,83 @@ void page_holds() {
   world.finish();
 }
 
+// Who waits for a frame that a reading holds, and the end of that reading: nothing else wakes it.
+void page_waits() {
+  World world(2);
+  auto reading = world.session();
+  world.get(*reading, 0, 0);
+  world.get(*reading, 1, 0);
+  spawn([&reading] {
+    for (std::uint64_t left = pick(160); left > 0; --left) pause();  // as long as a miss, or so
+    reading->leave();
+  });
+  spawn([&world] {
+    auto session = world.session();
+    world.get(*session, 2, 0);
+  });
+  join_all();
+  reading.reset();
+  world.finish();
+}
+
+// A source that is changed from outside, with an invalidation behind each change: who knows of the
+// change sees it, and whoever reads meanwhile leaves nothing old, nor its error.
+void page_changes() {
+  World world(3);
+  sync::Atomic<std::uint64_t> told;
+  const bool fails = pick(2) == 0;
+  world.source.let_fail(fails);
+  spawn([&world, &told] {
+    auto session = world.session();
+    for (std::uint64_t version = 1; version < 4; ++version) {
+      world.source.set(1, version);
+      session->invalidate({&world.source, 1});
+      world.put[1] = version;
+      told.store(version, sync::release);
+      if (pick(2) == 0) world.get(*session, 1, version);
+    }
+  });
+  for (int reader = 0; reader < 2; ++reader) {
+    spawn([&world, &told] {
+      auto session = world.session();
+      for (int turn = 0; turn < 4; ++turn) {
+        world.get(*session, pick(4) == 0 ? 2 : 1, 0);
+        const std::uint64_t version = told.load(sync::acquire);
+        world.get(*session, 1, version);
+      }
+    });
+  }
+  world.finish();
+}
+
+// Flushes beside puts: what was put before one is in the source after it.
+void page_flushes() {
+  World world(4);
+  sync::Atomic<std::uint64_t> told[kPages];
+  spawn([&world, &told] {
+    auto session = world.session();
+    for (int turn = 0; turn < 5; ++turn) {
+      const std::uint64_t page = pick(2);
+      world.put_next(*session, page);
+      told[page].store(world.put[page], sync::release);
+    }
+  });
+  spawn([&world, &told] {
+    auto session = world.session();
+    for (int turn = 0; turn < 2; ++turn) {
+      const std::uint64_t put[] = {told[0].load(sync::acquire), told[1].load(sync::acquire)};
+      if (!session->flush().ok()) continue;
+      for (std::uint64_t page = 0; page < 2; ++page) {
+        check(world.source.version(page) >= put[page], "a flush has overlooked a page");
+      }
+    }
+  });
+  world.finish();
+}
+
+const Scenario kPageWaits("page_waits", page_waits);
+const Scenario kPageChanges("page_changes", page_changes, kCost);
+const Scenario kPageFlushes("page_flushes", page_flushes, kCost);
 const Scenario kPageLooks("page_looks", page_looks, kCost);
 const Scenario kPageReuse("page_reuse", page_reuse);
 const Scenario kPageChain("page_chain", page_chain, kCost);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "base/random.hpp"
 #include "support/memory_hook.hpp"
 #include "support/test_scale.hpp"
@@ -60,6 +62,12 @@ TEST(PageCache, ABudgetOfNothingIsNotWithoutBound) {
   }
 }
 
+TEST(PageCache, TheLargestTableHasTwiceAsManyBucketsAsFrames) {
+  EXPECT_EQ(cache::PageTable::buckets_of(1, (1u << 31) - 1), std::uint64_t{1} << 32);
+  EXPECT_EQ(cache::PageTable::buckets_of(1024, (1u << 31) - 1), std::uint64_t{1} << 22);
+  EXPECT_EQ(cache::PageTable::buckets_of(128, 1), 8u);
+}
+
 TEST(PageCache, HasAPageForEachSessionOrSaysThatItHasNot) {
   auto cache = cache_of(2);
   auto first = session_of(*cache);
@@ -96,12 +104,14 @@ TEST(PageCache, ReadsAPageOnceAndAnswersFromMemoryThen) {
 TEST(PageCache, AWarmHitDoesNoReadModifyWriteNoForeignStoreAndNoAllocation) {
   TestSource source(64);
   auto cache = cache_of(64, 16);
+  // Another thread's, so that each store to what belongs to a page would be a foreign one.
+  std::thread warming([&] {
+    auto other = session_of(*cache);
+    for (std::uint64_t page = 0; page < 64; ++page) (void)got(*other, source, page);
+  });
+  warming.join();
   auto session = session_of(*cache);
-  auto other = session_of(*cache);
-  for (std::uint64_t page = 0; page < 64; ++page) {
-    (void)got(*session, source, page);
-    (void)got(*other, source, page);
-  }
+  (void)got(*session, source, 0);  // the session's own lines
   const std::uint64_t allocations = allocations_of_this_thread();
   const sync::AtomicCounts counts = sync::atomic_counts();
   std::uint64_t sum = 0;
@@ -215,6 +225,40 @@ TEST(PageCache, ADirtyPageWhoseWriteFailsStaysAndIsNotLost) {
   for (std::uint64_t page = 0; page < 3; ++page) EXPECT_EQ(source.version(page), 9u);
 }
 
+TEST(PageCache, ASourceThatRefusesWritesIsNotAskedForEveryPage) {
+  TestSource source(100);
+  auto cache = cache_of(64, 4);
+  auto session = session_of(*cache);
+  for (std::uint64_t page = 0; page < 64; ++page) {
+    ASSERT_TRUE(put(*session, source, {page, 1}).ok());
+  }
+  source.failing_writes.store(1, sync::release);
+  EXPECT_EQ(session->get({&source, 70}).code(), Code::io);
+  EXPECT_GE(source.writes(), 1u);
+  EXPECT_LE(source.writes(), 8u);
+  // Pages of others go, though they are not the first that the clock meets.
+  source.failing_writes.store(0, sync::release);
+  EXPECT_EQ(got(*session, source, 70), (PageText{70, 0}));
+  TestSource other(4, 1);
+  ASSERT_TRUE(put(*session, other, {1, 1}).ok());
+  source.failing_writes.store(1, sync::release);
+  for (int turn = 0; turn < 200 && other.writes() == 0; ++turn) {
+    (void)put(*session, source, {static_cast<std::uint64_t>(turn % 100), 2});
+  }
+  EXPECT_EQ(other.version(1), 1u);
+}
+
+#ifdef GTEST_HAS_DEATH_TEST
+TEST(PageCache, APutOfWhatTheCacheMayTakeBackEndsTheProgram) {
+  TestSource source(4);
+  auto cache = cache_of(4);
+  auto session = session_of(*cache);
+  const auto bytes = session->get({&source, 1});
+  ASSERT_TRUE(bytes.ok());
+  EXPECT_DEATH((void)session->put({&source, 2}, PageBytes(*bytes, kPageBytes)), "");
+}
+#endif
+
 TEST(PageCache, APutIsAnotherFrameAndHoldsKeepTheOld) {
   TestSource source(4);
   auto cache = cache_of(4, 1);
@@ -273,6 +317,23 @@ TEST(PageCache, AReadingThatIsNotLeftHoldsWhatRetiredSinceAndNoMore) {
   idle->leave();
   EXPECT_EQ(got(*session, source, 2), (PageText{2, 0}));
   EXPECT_GT(cache->stats().waits, 0u);
+}
+
+TEST(PageCache, GetsThatAreRefusedForAnothersReadingEvictOnePageAtMost) {
+  TestSource source(32);
+  auto cache = cache_of(8, 1);
+  auto idle = session_of(*cache);
+  auto session = session_of(*cache);
+  for (std::uint64_t page = 1; page < 8; ++page) (void)got(*session, source, page);
+  const auto old = idle->get({&source, 0});
+  ASSERT_TRUE(old.ok());
+  for (std::uint64_t page = 10; page < 16; ++page) {
+    EXPECT_EQ(session->get({&source, page}).code(), Code::busy);
+  }
+  EXPECT_EQ(text_of(*old), (PageText{0, 0}));
+  EXPECT_EQ(cache->stats().evictions, 1u);
+  idle->leave();
+  EXPECT_EQ(got(*session, source, 10), (PageText{10, 0}));
 }
 
 TEST(PageCache, AgainstAMapOfWhatItOughtToHaveAnythingIsRight) {

@@ -16,11 +16,12 @@ using cache::PageCache;
 using cache::PageCacheOptions;
 using cache::PageSession;
 
-std::unique_ptr<PageCache> cache_of(std::uint64_t pages, std::uint32_t partitions) {
+std::unique_ptr<PageCache> cache_of(std::uint64_t pages, std::uint32_t partitions,
+                                    std::uint64_t frame_wait_us_max = 20'000'000) {
   PageCacheOptions options;
   options.bytes_max = pages * kPageBytes;
   options.partitions = partitions;
-  options.frame_wait_us_max = 20'000'000;
+  options.frame_wait_us_max = frame_wait_us_max;
   return std::move(PageCache::create(options)).value();
 }
 
@@ -110,6 +111,99 @@ TEST(PageCacheThreads, AReadThatBeganBeforeAnInvalidationIsNotSeenAfterIt) {
     reader.join();
     EXPECT_EQ(text_of(*session->get({&source, 1})).version, 7u);
     EXPECT_EQ(source.reads(), put ? 1u : 2u);
+  }
+}
+
+TEST(PageCacheThreads, ErrorsOfAReadThatBeganBeforeAnInvalidationAreNotSeenAfterIt) {
+  TestSource source(4);
+  auto cache = cache_of(8, 2);
+  const auto get = [&] {
+    auto mine = std::move(cache->session()).value();
+    EXPECT_TRUE(mine->get({&source, 1}).ok());
+  };
+  source.failing_reads.store(1, sync::release);
+  source.close();
+  std::thread before(get);
+  source.await_calls(1);
+  source.failing_reads.store(0, sync::release);
+  auto session = std::move(cache->session()).value();
+  session->invalidate({&source, 1});
+  std::thread after(get);
+  while (cache->stats().waits == 0) std::this_thread::yield();
+  source.open();
+  before.join();
+  after.join();
+  EXPECT_EQ(source.reads(), 2u);
+}
+
+TEST(PageCacheThreads, WhoFoundNoFrameKeepsItsErrorToItself) {
+  TestSource source(4), refusing(4, 1);
+  auto cache = cache_of(3, 1);
+  auto session = std::move(cache->session()).value();
+  // Frame 1 alone can go, and is met once with its use forgotten.
+  const auto one = session->hold({&source, 1});
+  EXPECT_TRUE(session->put({&refusing, 0}, bytes_of(page_of({0, 1}))).ok());
+  const auto two = session->hold({&source, 2});
+  ASSERT_TRUE(one.ok() && two.ok());
+  refusing.failing_writes.store(1, sync::release);
+  refusing.close();
+  Code codes[2] = {};
+  const auto get = [&](Code& code) {
+    auto mine = std::move(cache->session()).value();
+    code = mine->get({&source, 3}).code();
+  };
+  std::thread owner(get, std::ref(codes[0]));
+  refusing.await_calls(1);
+  refusing.failing_writes.store(0, sync::release);
+  std::thread waiter(get, std::ref(codes[1]));
+  while (cache->stats().waits == 0) std::this_thread::yield();
+  refusing.open();
+  owner.join();
+  waiter.join();
+  EXPECT_EQ(codes[0], Code::io);
+  EXPECT_EQ(codes[1], Code::ok);
+}
+
+TEST(PageCacheThreads, AFlushFindsAPageThatIsPutBehindIt) {
+  TestSource source(4);
+  auto cache = cache_of(4, 1);
+  auto session = std::move(cache->session()).value();
+  const auto put = [&](std::uint64_t page, std::uint64_t version) {
+    EXPECT_TRUE(session->put({&source, page}, bytes_of(page_of({page, version}))).ok());
+  };
+  // Frames 0 to 3; frame 0 retires.
+  put(0, 1), put(2, 1), put(1, 1), put(0, 2);
+  source.close();
+  std::thread flusher([&] {
+    auto mine = std::move(cache->session()).value();
+    EXPECT_TRUE(mine->flush().ok());
+  });
+  source.await_calls(1);  // of frame 1
+  put(1, 2);              // from frame 2 to 0, where the flush has been
+  source.open();
+  flusher.join();
+  EXPECT_EQ(source.version(0), 2u);
+  EXPECT_EQ(source.version(1), 2u);
+  EXPECT_EQ(source.version(2), 1u);
+}
+
+TEST(PageCacheThreads, AWaitWithoutBoundIsOne) {
+  for (const std::uint64_t bound : {~std::uint64_t{0}, ~std::uint64_t{0} / 1000 + 1}) {
+    TestSource source(4);
+    auto cache = cache_of(2, 1, bound);
+    auto session = std::move(cache->session()).value();
+    auto one = session->hold({&source, 0});
+    const auto two = session->hold({&source, 1});
+    ASSERT_TRUE(one.ok() && two.ok());
+    sync::Atomic<std::uint32_t> over;
+    std::thread waiter([&] {
+      auto mine = std::move(cache->session()).value();
+      EXPECT_TRUE(mine->get({&source, 2}).ok());
+      over.store(1, sync::release);
+    });
+    while (cache->stats().waits < 2 && over.load(sync::acquire) == 0) std::this_thread::yield();
+    { const cache::PageHold ended = std::move(one).value(); }
+    waiter.join();
   }
 }
 

@@ -56,18 +56,19 @@ class TestSource final : public cache::PageSource {
 
   Status read(std::uint64_t page, PageRoom room) noexcept override {
     reads_.fetch_add(1, sync::relaxed);
+    // What was there before, and whether it fails: as the call found it at its beginning.
     const std::uint64_t version = page < versions_.size() ? this->version(page) : 0;
-    pass();  // what was there before
-    if (failing_reads.load(sync::acquire) != 0 || page >= versions_.size()) {
-      return Status(Code::io, 5);
-    }
+    const bool fails = failing_reads.load(sync::acquire) != 0 || page >= versions_.size();
+    pass();
+    if (fails) return Status(Code::io, 5);
     write_text(room, {page, version});
     return {};
   }
   Status write(std::uint64_t page, PageBytes bytes) noexcept override {
     writes_.fetch_add(1, sync::relaxed);
+    const bool fails = failing_writes.load(sync::acquire) != 0;
     pass();
-    if (failing_writes.load(sync::acquire) != 0) return Status(Code::io, 28);
+    if (fails) return Status(Code::io, 28);
     const PageText text = text_of(bytes.data());
     const std::scoped_lock held(lock_);
     if (text.page != page) ++torn_;
