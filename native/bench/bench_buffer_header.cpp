@@ -2,8 +2,8 @@
 // a thousand times a transaction, by several clients: of one page, or of any of a thousand.
 //
 // All find the page in the same table first. `ours` is what the page cache does for a read: the
-// page is protected by the session's reading, and nothing is held or locked. `half-add` is the
-// header that it has for long uses.
+// page is protected by the session's reading, and nothing is held or locked. `hold` is what it does
+// for long uses, without a lock of the content; `half-add` is the header that it has for these.
 #include <memory>
 #include <vector>
 
@@ -92,6 +92,24 @@ Contender our_contender(std::size_t clients, std::uint32_t pages,
       });
 }
 
+// A pin and its end, and the look for threads that wait for a frame.
+constexpr std::uint64_t kHoldSharedRmw = 3;
+
+Contender hold_contender(std::size_t clients, std::uint32_t pages,
+                         const std::shared_ptr<OurPages>& all) {
+  return contender_of(
+      head_of(clients, pages, "hold", kHoldSharedRmw), clients, pages,
+      [all] { return all->at(0); },
+      [](OurPages::Part& part, std::uint32_t page, Tally& tally) {
+        const auto hold = part.hold(page);
+        if (!hold.ok()) {
+          ++tally.failures;
+        } else {
+          tally.sum += sum_of_rows(reinterpret_cast<const std::uint64_t*>(hold->bytes().data()));
+        }
+      });
+}
+
 }  // namespace
 
 Options buffer_header_defaults() {
@@ -122,6 +140,7 @@ std::vector<Row> run_buffer_header(const Options& options) {
       all.push_back(header_contender<HalfAddHeader>(clients, pages, memory));
       all.push_back(header_contender<JointAddHeader>(clients, pages, memory));
       all.push_back(header_contender<VersionHeader>(clients, pages, atomics));
+      all.push_back(hold_contender(clients, pages, ours));
       all.push_back(our_contender(clients, pages, ours));
       variants = all.size() - before;
     }

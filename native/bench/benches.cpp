@@ -74,8 +74,9 @@ constexpr const char kPageCacheNotes[] =
     "read-modify-writes of shared memory in a look, as written.";
 constexpr const char kBufferHeaderNotes[] =
     "--n: pages; --threads: clients. An operation: find the page, pin, share the lock, read ten\n"
-    "rows, unshare, unpin; ours is in a reading, which is all that a read needs; half-add is the\n"
-    "header that it has for long uses. of_ours: operations a second against ours.";
+    "rows, unshare, unpin; ours is in a reading, which is all that a read needs; hold is\n"
+    "what it has for long uses, with the header of half-add. of_ours: operations a second\n"
+    "against ours.";
 constexpr const char kFreeListNotes[] =
     "--n: frames. An operation drops a page and puts another in. false_full: answers that no\n"
     "frame is free, though one is; steals: frames of another partition. of_ours: against ours.";
@@ -109,7 +110,7 @@ std::span<const Bench> benches() noexcept {
        index_cache_defaults, run_index_cache, kIndexCacheNotes},
       {"page-cache", "Pages in memory, looked at by several threads, beside locks and counts",
        page_cache_defaults, run_page_cache, kPageCacheNotes},
-      {"buffer-header", "A page that is held and locked while its rows are read, in seven ways",
+      {"buffer-header", "A page that is held and locked while its rows are read, in eight ways",
        buffer_header_defaults, run_buffer_header, kBufferHeaderNotes},
       {"free-list", "Free frames of a table that is nearly full, in five ways", free_list_defaults,
        run_free_list, kFreeListNotes},

@@ -2,16 +2,18 @@
 // thread's own part, `find(page)` of it the page's bytes until the next `find`, or null.
 //
 // Thread safety: a part belongs to one thread; parts of one variant may be used at once.
-// I1: all find a page through the same table (core/cache/page_table.hpp); they differ in what
-//     protects it meanwhile.
+// I1: what a part found stays as it is until the part's next `find`, or its end; all find a page
+//     through the same table (core/cache/page_table.hpp), and differ in what protects it meanwhile.
 // I2: kSharedRmw is how many read-modify-writes of memory that threads share a look does: a lock
-//     and its release are one each (tests/unit/bench/page_variants_test.cpp counts them).
+//     and its release are one each (tests/unit/bench/page_variants_test.cpp counts them, but for a
+//     std::mutex).
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -61,7 +63,8 @@ class alignas(64) Counted {
   sync::Atomic<std::uint32_t> count_{1};
 };
 
-// The lock of the back end is taken before anybody knows that the page is in memory.
+// The lock of the back end is taken before anybody knows that the page is in memory, and held until
+// who looks has read: a page may go when it is not.
 class LockBeforeLookup {
  public:
   static constexpr const char* kName = "lock-before-lookup";
@@ -70,21 +73,27 @@ class LockBeforeLookup {
   explicit LockBeforeLookup(std::uint32_t pages) : pages_(pages) {}
   class Part {
    public:
-    explicit Part(LockBeforeLookup& all) : all_(all) {}
+    explicit Part(LockBeforeLookup& all) : all_(all), held_(all.back_end_, std::defer_lock) {}
     const std::byte* find(std::uint32_t page) noexcept {
-      const sync::ShortLock::Held held(all_.back_end_);
+      let_go();
+      held_.lock();
       const cache::Frame* frame = all_.pages_.find(page);
       return frame == nullptr ? nullptr : all_.pages_.bytes_of(*frame);
     }
 
    private:
+    void let_go() noexcept {
+      if (held_.owns_lock()) held_.unlock();
+    }
+
     LockBeforeLookup& all_;
+    std::unique_lock<std::mutex> held_;
   };
   Part at(std::size_t) { return Part(*this); }
 
  private:
   TablePages pages_;
-  alignas(128) sync::ShortLock back_end_;
+  alignas(128) std::mutex back_end_;
 };
 
 // The page counts its readers; with kClones each also gets the back end's handle, counted too.
@@ -189,6 +198,9 @@ class OurPages {
     explicit Part(OurPages& all)
         : source_(&all.source_), session_(cli::require(kPagesSubject, all.cache_->session())) {}
     const std::byte* find(std::uint32_t page) noexcept { return session_->find({source_, page}); }
+    Result<cache::PageHold> hold(std::uint32_t page) noexcept {
+      return session_->hold({source_, page});
+    }
 
    private:
     cache::MemorySource* source_;

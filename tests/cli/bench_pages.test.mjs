@@ -45,9 +45,9 @@ describe('bench buffer-header', () => {
     });
   });
 
-  it('measures seven variants; additions and readings retry nothing', () => {
+  it('measures eight variants; additions and readings retry nothing', () => {
     expect(variants(report, 'variant')).toEqual(['full-cas', 'cas-in-subtract-out', 'half-cas',
-      'half-add', 'joint-add', 'version-validated', 'ours']);
+      'half-add', 'joint-add', 'version-validated', 'hold', 'ours']);
     expect(variants(report, 'pages', 'clients')).toEqual(['1 1', '1 3', '20 1', '20 3']);
     for (const { variant, retries_per_op: retries } of report.rows) {
       if (!variant.includes('cas')) expect(retries, variant).toBe(0);
