@@ -145,7 +145,12 @@ TEST(HostileImage, OptionsAndCountsThatLieAreCorrupt) {
   for (const int bits : {0, 5, 6, 7, 9, 200}) {
     EXPECT_EQ(code_with(image, 5, static_cast<std::uint8_t>(bits)), Code::corrupt);
   }
-  EXPECT_EQ(code_with(image, 6, std::uint8_t{1}), Code::unsupported);
+  // Originals that the rows have not; of an index without rows they are only its kind.
+  const Bytes empty = *Index::create(small_options(8))->to_bytes();
+  for (const std::uint8_t originals : {std::uint8_t{1}, std::uint8_t{2}}) {
+    EXPECT_EQ(code_with(image, 6, originals), Code::corrupt);
+    EXPECT_EQ(code_with(empty, 6, originals), Code::ok);
+  }
   EXPECT_EQ(code_with(image, 6, std::uint8_t{3}), Code::corrupt);
   EXPECT_EQ(code_with(image, 7, std::uint8_t{1}), Code::corrupt);
   EXPECT_EQ(code_with(image, 24, std::uint64_t{1}), Code::corrupt);
