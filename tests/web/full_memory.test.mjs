@@ -7,7 +7,9 @@ import { WasmBackend } from '../../dist/backend/wasm_backend.js';
 import singleFactory from '../../dist/vicinal-single.js';
 import { randomRows, range } from './support/random.mjs';
 
-const shape = { dim: 24, metric: 'cosine', bits: 4, seed: 0n, ids: 'number' };
+const shape = {
+  dim: 24, metric: 'cosine', bits: 4, originals: 'none', seed: 0n, ids: 'number',
+};
 const request = {
   k: 200, minScore: -Infinity, certainty: 3, filter: undefined, after: undefined, minSequence: 0,
 };

@@ -72,7 +72,7 @@ const kSentences: Record<ErrorCode, (a: bigint, b: bigint) => string> = {
   DIMENSION: (a, b) => `a vector has ${a} coordinates where ${b} were expected`,
   NOT_FINITE: (a, b) =>
     `coordinate ${b} of row ${a} is not finite or its magnitude is 1e16 or more`
-    + " (65,520 where originals are 'float16')",
+    + ' (65,520 for originals of float16)',
   DUPLICATE_ID: (a, b) => `${b === 0n ? `id ${a}` : `the id of row ${a}`} is already present, or`
     + ' comes twice in this write',
   UNKNOWN_ID: (a, b) => b === 0n ? `id ${a} is not present` : 'the id is not present',
