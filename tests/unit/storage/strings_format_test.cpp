@@ -150,7 +150,8 @@ Record some_commit(bool strings, RecordKind kind = RecordKind::commit) {
 
 TEST(CommitOfStrings, SaysWhereTheyAreAndHasTheOthers) {
   for (const RecordKind kind : {RecordKind::commit, RecordKind::directory}) {
-    const auto view = some_commit(true, kind).view();
+    const Record commit = some_commit(true, kind);
+    const auto view = commit.view();  // of its bytes
     ASSERT_TRUE(view.ok());
     EXPECT_EQ(view->strings_end(), 6'000'000u);
     ASSERT_EQ(view->string_records().size(), 2u);
