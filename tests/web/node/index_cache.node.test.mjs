@@ -114,7 +114,7 @@ describe.each([['threads', {}], ['single', { threads: false }]])('%s', (_name, l
     expect((await errorOf(() => session.get(files[0]))).code).toBe('CLOSED');
     expect((await errorOf(() => cache.session())).code).toBe('CLOSED');
     expect(cache.stats()).toMatchObject({ indexes: 0, bytes: 0, sessions: 0 });
-    await vi.waitFor(() => expect(openFiles()).toBe(before));
+    await vi.waitFor(() => expect(openFiles()).toBe(before), 10_000);
   });
 
   test('what was dropped while it was opened is opened anew, and ended by close', async () => {
@@ -129,7 +129,7 @@ describe.each([['threads', {}], ['single', { threads: false }]])('%s', (_name, l
     cache.drop(files[1]);
     await cache.close();
     expect(['IO', 'CLOSED']).toContain((await late).code);
-    expect(openFiles()).toBeLessThanOrEqual(before);
+    await vi.waitFor(() => expect(openFiles()).toBeLessThanOrEqual(before), 10_000);
   });
 
   test('nothing goes for what has no room even so', async () => {
